@@ -172,6 +172,16 @@ class Spec(Record):
     map_drop_cycles: int
 
 
+# fields that this and `Barrier` have in common
+_OF_BARRIERS = (
+    "arrival_cycles",
+    "flush_cycles",
+    "flush_store_cycles",
+    "flush_most_store_cycles",
+    "flush_interval_cycles",
+    "block_turn_cycles",
+    "cluster_cycles",
+)
 # fields that this and `RegisterFile` have in common
 _OF_PORTS = (
     "result_write_cycles",
@@ -245,13 +255,7 @@ def spec_of(
         "dram_turnaround": gpu.dram.turnaround,
         "near_line_cycles": rates.near_line_cycles,
         "far_line_cycles": fetch.far_line_cycles,
-        "arrival_cycles": gpu.barrier.arrival_cycles,
-        "flush_cycles": gpu.barrier.flush_cycles,
-        "flush_store_cycles": gpu.barrier.flush_store_cycles,
-        "flush_most_store_cycles": gpu.barrier.flush_most_store_cycles,
-        "flush_interval_cycles": gpu.barrier.flush_interval_cycles,
-        "block_turn_cycles": gpu.barrier.block_turn_cycles,
-        "cluster_cycles": gpu.barrier.cluster_cycles,
+        **{name: getattr(gpu.barrier, name) for name in _OF_BARRIERS},
         "remote_load_cycles": shared.remote_load_latency_cycles,
         "phase_arrival_cycles": max(1.0, gpu.mbarrier.arrival_cycles),
         "remote_arrival_cycles": gpu.mbarrier.remote_arrival_cycles,

@@ -112,14 +112,12 @@ class State:
         syncs = np.cumsum([0, *(len(stream.syncs) for stream in unique)])[:-1]
         self._streams["syncs"] = address_of(self._syncs) + syncs * size_of(Sync)
         self._fill_gates([stream.syncs for stream in unique])
-        self._maps = int(self._syncs[:, _MAP].max(initial=0))
         self._set(
             streams=self._streams,
             grid=self._grid,
             grid_blocks=len(self._grid),
             warps_per_block=self._grid.shape[1],
             fetches=self._fetches,
-            maps=self._maps,
         )
 
     def _fill_gates(self, syncs: Sequence[NDArray[np.int64]]) -> None:
@@ -139,15 +137,15 @@ class State:
     def _fill_blocks(self, resident: int) -> None:
         self._arrived = np.zeros((resident, self._gpu.sm.max_barriers_per_block + WARPGROUPS + 1), np.int64)
         self._arriving = np.zeros((resident, self._fetches), np.int64)
-        most = max(1, int(self._gates[:, 1].max()))
+        most, maps = max(1, int(self._gates[:, 1].max())), max(1, int(self._syncs[:, _MAP].max(initial=0)))
         self._missing, self._opens = np.zeros((2, resident, most), np.int64)
         self._blocks = allocate(Block, resident)
         self._blocks["leaves"] = NEVER
-        self._block_maps = np.zeros((resident, max(1, self._maps)), np.int64)
-        self._blocks["maps"] = row_addresses(self._block_maps)
+        self._maps_there = np.zeros((resident + 1, maps), np.int64)  # those that are given, then of each block
+        self._blocks["maps"] = row_addresses(self._maps_there[1:])
         self._blocks["arrived"], self._blocks["arriving"] = row_addresses(self._arrived), row_addresses(self._arriving)
         self._blocks["missing"], self._blocks["opens"] = row_addresses(self._missing), row_addresses(self._opens)
-        self._set(blocks=self._blocks, resident=resident)
+        self._set(blocks=self._blocks, resident=resident, maps=maps)
 
     def _fill_warps(self, places: int) -> None:
         self._scoreboards = np.zeros((3, places, ALL_SCOREBOARDS), np.int64)
@@ -201,8 +199,7 @@ class State:
         self._memory["fills"] = address_of(self._fills)
         self._shares = allocate(Share, 2)
         self._memory["l2_share"], self._memory["dram_share"] = row_addresses(self._shares)
-        self._given_maps = np.zeros(max(1, self._maps), np.int64)
-        self._memory["maps"] = address_of(self._given_maps)
+        self._memory["maps"] = address_of(self._maps_there)
         self._handed_over = np.zeros(max(1, self._gpu.mio.shared_entries))
         self._memory["handed_over"] = address_of(self._handed_over)
         self._stores_begun = np.zeros(self._gpu.tma.stores_held)

@@ -16,8 +16,10 @@ class Copies:
     conflicts  uint8 wavefronts that bank conflicts add where it writes to shared memory
     counted    int8 how many sectors more L1 counts for it than it touches, or fewer; of copies past L1
     again      uint8 sectors that L2 sends for it once more; of copies past L1
+    zeros      bool whether it reads nothing: its record is of the shared addresses where it writes zeros
     """
 
     conflicts: NDArray[np.uint8]
     counted: NDArray[np.int8]
     again: NDArray[np.uint8]
+    zeros: NDArray[np.bool_]

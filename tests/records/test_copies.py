@@ -111,7 +111,7 @@ def test_what_issues_beside_multiplications(entry: str, warps: int, row: int, me
     ids=lambda row: "-".join(map(str, row[:4])),
 )
 def test_copies_that_write_zeros(row: list[Any]) -> None:
-    """Before, they took nothing but their issue. What one warp does in a step, and the wait for the last copy, are up to
+    """Before, they took nothing but their issue. One warp, and the wait for the last copy, are up to
     a third too quick (deviation 61), so that eight warps with many copies are compared."""
     width, count, warps, apart, _, measured, *_ = row
     predicted = step(

@@ -37,8 +37,8 @@ _HALF_SHIFT = 4  # a copy past L1 has 16 bytes a lane
 
 
 def with_copies(program: Program, trace: WarpTrace) -> WarpTrace:
-    """Return the trace with only one record of each asynchronous copy: the global one, with what the shared one says, or
-    the shared one of a copy that writes zeros.
+    """Return the trace with one record of each asynchronous copy: the global one, with what the shared one says, or the
+    shared one of a copy that writes zeros.
     """
     copies = np.array([row_of(i).memory == _COPY for i in program.instructions], np.bool_)
     dropped = copies[trace.record_pc] & (trace.record_base < _SHARED_BELOW)
@@ -54,6 +54,8 @@ def with_copies(program: Program, trace: WarpTrace) -> WarpTrace:
     read = before[has_reads]
     found = np.zeros((3, int(kept_before[-1])), np.int64)
     found[:, kept_before[read]] = _of_copies(program, trace, read, written[has_reads])
+    zeros = np.zeros(found.shape[1], np.bool_)
+    zeros[kept_before[written[~has_reads]]] = True
     relation, repeats = trace.relation, trace.repeats
     return replace(
         trace,
@@ -62,7 +64,7 @@ def with_copies(program: Program, trace: WarpTrace) -> WarpTrace:
         record_pc=trace.record_pc[remains],
         record_pattern=trace.record_pattern[remains],
         record_base=trace.record_base[remains],
-        copies=Copies(found[0].astype(np.uint8), found[1].astype(np.int8), found[2].astype(np.uint8)),
+        copies=Copies(found[0].astype(np.uint8), found[1].astype(np.int8), found[2].astype(np.uint8), zeros),
         repeats=repeats
         and replace(repeats, of_record=repeats.of_record[remains], step_bytes=repeats.step_bytes[remains]),
     )

@@ -48,11 +48,10 @@ def split_by_space(program: Program, trace: WarpTrace) -> Split:
     executed = np.flatnonzero(trace.executed.any(axis=0)).tolist()
     found = {index: access_of(program.instructions[index]) for index in executed}
     accesses = {index: access for index, access in found.items() if access is not None}
-    is_generic, copies = np.zeros((2, count), np.bool_)
+    is_generic = np.zeros(count, np.bool_)
     is_generic[[index for index in accesses if _is_generic(program, index)]] = True
-    copies[[index for index, access in accesses.items() if access.copies]] = True
-    zeros = copies[trace.record_pc] & (trace.record_base < np.uint64(_SHARED_BELOW))
-    is_generic[trace.record_pc[zeros]] = True
+    if trace.copies is not None:
+        is_generic[trace.record_pc[trace.copies.zeros]] = True
     numbers = np.arange(count)
     records = np.flatnonzero(is_generic[trace.record_pc])
     if not len(records):

@@ -271,9 +271,7 @@ def _store(context, op, plan, rows):
     if status == 0:
         made = get_i64(get_u64(context, words.COUNTERS_AT), words.RECORDS) - before
         whole = get_i64(plan, plan_words.BYTES)
-        note_sync(
-            context, op, np.int64(words.NO_BARRIER), np.int64(0), whole, made, get_u64(plan, plan_words.MAP)
-        )
+        note_sync(context, op, np.int64(words.NO_BARRIER), np.int64(0), whole, made, get_u64(plan, plan_words.MAP))
     return status
 
 

@@ -38,12 +38,12 @@ def test_conflicts_of_four_bytes_a_lane(distance: int, added: int) -> None:
 
 
 def test_a_copy_of_zeros_alone_has_no_reads() -> None:
-    """Of three copies the second reads nothing: of it what it writes is kept. The conflicts of the third are its own."""
+    """Of three copies the second reads nothing: what it writes is kept. The conflicts of the third are its own."""
     reads, writes = copied(4, 8)
     records = [(0, reads), (0, writes), (0, writes), (0, reads), (0, copied(4, 16)[1])]
     kept = with_copies(CODE[4], warp_trace(1, {0: [records]}))
     assert kept.copies is not None and kept.copies.conflicts.tolist() == [1, 0, 3]
-    assert kept.record_base.tolist() == [GLOBAL, 0, GLOBAL]
+    assert kept.record_base.tolist() == [GLOBAL, 0, GLOBAL] and kept.copies.zeros.tolist() == [False, True, False]
 
 
 @pytest.mark.parametrize("row", [row for row in ZEROS if row[4] == 0], ids=lambda row: "-".join(map(str, row[:4])))
