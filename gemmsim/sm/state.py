@@ -17,8 +17,9 @@ from gemmsim.sm.streams import WarpStream
 from gemmsim.sm.sync_rows import SyncFields
 from gemmsim.sm.totals import Totals
 from gemmsim.sm.units.events import MOST_EVENTS
+from gemmsim.sm.units.execution import AccessCost, Sync
 from gemmsim.sm.units.fills import Fill, Fills
-from gemmsim.sm.units.instruction import ALL_SCOREBOARDS, REASONS, AccessCost, Reason, Sync
+from gemmsim.sm.units.instruction import ALL_SCOREBOARDS, REASONS, Reason
 from gemmsim.sm.units.instruction_cache import InstructionCache, stamps_of
 from gemmsim.sm.units.issue_queue import IssueQueue
 from gemmsim.sm.units.machine import NEVER, Block, Event, MemoryPath, Sm, Snapshot, Stream, SubPartition, Warp
@@ -30,9 +31,8 @@ from gemmsim.sm.units.slowest_line import deviations
 from gemmsim.sm.units.write_ports import LoadReturn, WritePorts
 
 FIRST_ENTRIES = 256  # of the lists that have no bound of their own; `grow` makes them longer
-SERVERS = (  # of the memory path
-    *("entrance", "tags", "data", "banks", "out", "link", "l2_stores", "tma_loads", "tma_stores"),
-)
+# of the memory path
+SERVERS = ("entrance", "tags", "data", "banks", "out", "link", "l2_stores", "tma_loads", "tma_stores")
 _GATE, _COUNTS, _MAP = (SyncFields._fields.index(name) for name in ("gate", "counts", "tensor_map"))
 _FETCH = list(allocate(AccessCost).dtype.names or ()).index("fetch")
 

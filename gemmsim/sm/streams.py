@@ -27,7 +27,7 @@ from gemmsim.trace.types import WarpTrace
 
 
 class RecordCycles(NamedTuple):
-    """What one executed memory instruction costs, in the fields of `units.instruction.AccessCost`."""
+    """What one executed memory instruction costs, in the fields of `units.execution.AccessCost`."""
 
     wavefronts: int
     tag_cycles: int

@@ -22,7 +22,7 @@ from gemmsim.trace.words import RANK_SHIFT
 
 
 class SyncFields(NamedTuple):
-    """The fields of `units.instruction.Sync`, as columns."""
+    """The fields of `units.execution.Sync`, as columns."""
 
     gate: int
     counts: int = 0

@@ -23,8 +23,9 @@ from gemmsim.sm.streams import NO_RECORD, RecordCycles, WarpStream
 from gemmsim.sm.sync_rows import SyncFields
 from gemmsim.sm.totals import Totals
 from gemmsim.sm.types import Timing
-from gemmsim.sm.units.instruction import AccessCost, Kind
+from gemmsim.sm.units.execution import AccessCost
 from gemmsim.sm.units.instruction import Instruction as Access
+from gemmsim.sm.units.instruction import Kind
 from gemmsim.sm.units.memory_path import request
 from gemmsim.trace.types import Launch, Patterns, WarpTrace
 

@@ -26,7 +26,8 @@ from gemmsim.sm.state import State
 from gemmsim.sm.streams import RecordCycles, WarpStream
 from gemmsim.sm.sync_rows import SyncFields
 from gemmsim.sm.totals import Totals
-from gemmsim.sm.units.instruction import AccessCost, Kind
+from gemmsim.sm.units.execution import AccessCost
+from gemmsim.sm.units.instruction import Kind
 
 NARROW = replace(
     HALVES,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gemmsim.sm.units.instruction import REASONS, AccessCost
+from gemmsim.sm.units.execution import AccessCost
+from gemmsim.sm.units.instruction import REASONS
 from gemmsim.sm.units.machine import Sm, Warp
 
 STARTED, ISSUED, STALLED, ACCESSED, ENDED, FILLED, OPENED = range(7)  # kinds of events

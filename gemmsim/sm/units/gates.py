@@ -10,7 +10,8 @@ from math import ceil
 
 from gemmsim.sm.units.barriers import wait_for_barrier
 from gemmsim.sm.units.events import OPENED, hold_until, tell
-from gemmsim.sm.units.instruction import Instruction, Sync
+from gemmsim.sm.units.execution import Sync
+from gemmsim.sm.units.instruction import Instruction
 from gemmsim.sm.units.machine import AT_GATE, WAITING, Block, Sm, Warp
 from gemmsim.sm.units.scoreboards import hold_scoreboard, wait_for_scoreboards
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from gemmsim.native.records import Ints, Reals, Record, Rows, Shorts
 from gemmsim.sm.spec import Spec
+from gemmsim.sm.units.execution import AccessCost, Sync
 from gemmsim.sm.units.fills import Fills
-from gemmsim.sm.units.instruction import AccessCost, Instruction, Sync
+from gemmsim.sm.units.instruction import Instruction
 from gemmsim.sm.units.instruction_cache import InstructionCache
 from gemmsim.sm.units.issue_queue import IssueQueue
 from gemmsim.sm.units.pipes import Pipe, Pipes

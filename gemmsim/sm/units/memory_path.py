@@ -11,8 +11,9 @@ from math import ceil, floor
 from gemmsim.sm.spec import Spec
 from gemmsim.sm.units import dram
 from gemmsim.sm.units.data_stage import pass_data_stage
+from gemmsim.sm.units.execution import AccessCost
 from gemmsim.sm.units.fills import place_for
-from gemmsim.sm.units.instruction import AccessCost, Instruction
+from gemmsim.sm.units.instruction import Instruction
 from gemmsim.sm.units.machine import MemoryPath, Sm, SubPartition, Warp
 from gemmsim.sm.units.server import book
 from gemmsim.sm.units.share import take

@@ -22,8 +22,9 @@ from math import ceil
 from gemmsim.sm.spec import Spec
 from gemmsim.sm.units import dram
 from gemmsim.sm.units.events import ACCESSED, FILLED, TMA, tell
+from gemmsim.sm.units.execution import Sync
 from gemmsim.sm.units.gates import count_for
-from gemmsim.sm.units.instruction import Bulk, Instruction, Sync
+from gemmsim.sm.units.instruction import Bulk, Instruction
 from gemmsim.sm.units.machine import MemoryPath, Sm, SubPartition, Warp
 from gemmsim.sm.units.pipes import block_until
 from gemmsim.sm.units.server import book

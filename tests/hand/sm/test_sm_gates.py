@@ -19,8 +19,9 @@ from gemmsim.isa.program import Instruction
 from gemmsim.sm.state import State
 from gemmsim.sm.streams import RecordCycles
 from gemmsim.sm.sync_rows import SyncFields
+from gemmsim.sm.units.execution import Sync
 from gemmsim.sm.units.gates import release_one
-from gemmsim.sm.units.instruction import Reason, Sync
+from gemmsim.sm.units.instruction import Reason
 from gemmsim.sm.units.slowest_line import DRAWS
 from gemmsim.sm.units.tma import load_tile
 
