@@ -20,6 +20,7 @@ from gemmsim.memory.requests.generic import Split, is_remote, split_by_space
 from gemmsim.memory.requests.multicast import receivers
 from gemmsim.memory.requests.shapes import Shapes, shapes_of
 from gemmsim.memory.requests.tags import look_up
+from gemmsim.memory.requests.tiles import reach_beyond
 from gemmsim.memory.types import InstructionTraffic, RecordCost, Traffic
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.provenance import Provenance
@@ -30,6 +31,8 @@ from gemmsim.trace.types import Launch, WarpTrace
 _WRITES = ("st", "atom", "red")
 _NO_LOOKUPS = ("sectors", "tag_lookups", "ideal_sectors")  # columns of an access that touches no sectors
 _THREADS = "thread_inst_executed"  # part of the names of counters of threads
+_TILES_ARRIVE = "l1tex__m_xbar2l1tex_read_sectors_mem_global_op_tma_ld.sum"
+_BEYOND = "tiles reach beyond their arrays: the zeros that TMA reads from L2 for the rest are in no counter"
 _DATA_DECIDES = (
     "numbers of threads: the content of arrays decides which threads execute some instructions; blocks that were not "
     "executed are taken to have as many as the executed ones"
@@ -97,6 +100,10 @@ def serve(
         # Wavefronts of operations on mbarriers are among these, those of waits as loads.
         repeated += tuple(f"l1tex__data_pipe_lsu_wavefronts_mem_shared{of}.sum" for of in ("", "_op_ld"))
         provenance = provenance | dict.fromkeys(repeated, Provenance.MODELLED)
+    copies = np.isin(np.arange(trace.executed.shape[1]), [index for index, access in accesses.items() if access.bulk])
+    if reach_beyond(trace, copies, shapes.coalesced.sectors[of_record]):
+        provenance = provenance | {_TILES_ARRIVE: Provenance.MODELLED}
+        notes = (*notes, _BEYOND)
     if relation and relation.data_decides:
         provenance = {name: Provenance.MODELLED if _THREADS in name else how for name, how in provenance.items()}
         notes = (*notes, _DATA_DECIDES)
