@@ -12,8 +12,8 @@ from gemmsim.trace.types import WarpTrace
 def reach_beyond(trace: WarpTrace, copies: NDArray[np.bool_], sectors: NDArray[np.int64]) -> bool:
     """Return whether a tile that a recorded stream loads has fewer sectors than its bytes fill.
 
-    On an H200 what is missing comes from L2 all the same, as a row of zeros (own microbenchmark: of 64 rows of 128 bytes
-    256 sectors arrive, wherever the tile lies). Here it is in no counter.
+    On an H200 what is missing comes from L2 all the same, as rows of zeros (own microbenchmark, by hand: of 64 rows of
+    128 bytes 256 sectors arrive, wherever the tile lies). Here it is in no counter.
 
     copies   bool [instructions] which instructions are bulk copies
     sectors  int64 [records] sectors that each record touches

@@ -11,6 +11,7 @@ from trace_builder import launch, program, warp_trace
 from gemmsim.gpu import load_gpu
 from gemmsim.memory.caches.l2_loop import _step
 from gemmsim.memory.requests.multicast import receivers
+from gemmsim.memory.requests.tiles import reach_beyond
 from gemmsim.memory.serve import serve
 from gemmsim.trace.types import Syncs
 
@@ -24,6 +25,21 @@ def test_mbarriers_that_an_instruction_reaches() -> None:
     syncs = Syncs(np.array([0, 4, 9]), at, np.arange(9), *([nothing] * 5))
     trace = replace(trace, pc_start=np.array([0, 3, 7]), pc=np.array([0, 1, 2, 0, 2, 2, 1], np.int32), syncs=syncs)
     assert receivers(trace).tolist() == [1, (4 + 2) / 2, (2 + 1) / 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("sectors", "moved", "maps", "beyond"),
+    [([4, 4], 256, 1, False), ([4, 3], 256, 1, True), ([5, 4], 256, 1, False), ([4, 3], 256, 0, False)],
+)
+def test_tiles_that_reach_beyond_their_array(sectors: list[int], moved: int, maps: int, beyond: bool) -> None:
+    """The second warp's copy leaves two records: with fewer sectors than 256 bytes fill, a part of the tile is beyond. More
+    are of rows that are not aligned, and a run of bytes, which has no map, is never beyond. The first warp's is whole."""
+    lanes = [4 * lane for lane in range(32)]
+    trace = warp_trace(2, {0: [[(1, lanes)], [(1, lanes), (0, lanes), (1, lanes)]]})
+    rows = ([128, moved], [1, 2], [maps, maps])
+    syncs = Syncs(np.array([0, 1, 2]), np.array([0, 1]), np.arange(2), np.zeros(2), np.zeros(2), *map(np.array, rows))
+    trace = replace(trace, pc_start=np.array([0, 1, 3]), pc=np.array([1, 0, 1], np.int32), syncs=syncs)
+    assert reach_beyond(trace, np.array([False, True]), np.array([4, sectors[0], 99, sectors[1]])) is beyond
 
 
 def test_threads_of_arithmetic_by_opcode() -> None:
