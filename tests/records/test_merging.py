@@ -176,13 +176,15 @@ def parts(stores: int) -> list[tuple[float, float]]:
 
 def test_tiles_stay_in_step_until_results_are_stored() -> None:
     """Blocks that stay take two, four or eight tiles. Without stores 0.86 and more of what could merge does, but of one
-    shape of the grid, and of all but one kind less with stores: of later tiles 0.16 to 0.72."""
+    shape of the grid, and of all but one kind less with stores: of later tiles 0.16 to 0.72, 0.37 in the mean. Kernels
+    keep more of it (h200_tile_reads.json)."""
     without, stored = parts(0), parts(1)
     assert len(without) == len(stored) == 12
     assert sum(part > 0.85 for _, part in without) == 10
     assert sum(b < a for (_, a), (_, b) in zip(without, stored, strict=True)) == 11
     later = [(tiles * part - 1) / (tiles - 1) for tiles, part in stored]
-    assert min(later) < H200.tma.merged_later < np.mean(later) < max(later)
+    assert np.mean(later) == pytest.approx(0.365, abs=0.001)
+    assert np.mean(later) < H200.tma.merged_later < max(later)
 
 
 def test_tiles_with_stores() -> None:

@@ -32,8 +32,9 @@ def test_mbarriers_that_an_instruction_reaches() -> None:
     [([4, 4], 256, 1, False), ([4, 3], 256, 1, True), ([5, 4], 256, 1, False), ([4, 3], 256, 0, False)],
 )
 def test_tiles_that_reach_beyond_their_array(sectors: list[int], moved: int, maps: int, beyond: bool) -> None:
-    """The second warp's copy leaves two records: with fewer sectors than 256 bytes fill, a part of the tile is beyond. More
-    are of rows that are not aligned, and a run of bytes, which has no map, is never beyond. The first warp's is whole."""
+    """The second warp's copy leaves two records: with fewer sectors than 256 bytes fill, a part of the tile is beyond.
+    More are of rows that are not aligned. A run of bytes, which has no map, is never beyond. The first warp's is whole.
+    """
     lanes = [4 * lane for lane in range(32)]
     trace = warp_trace(2, {0: [[(1, lanes)], [(1, lanes), (0, lanes), (1, lanes)]]})
     rows = ([128, moved], [1, 2], [maps, maps])
