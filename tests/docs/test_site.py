@@ -74,10 +74,9 @@ def test_the_tutorial_s_steps_on_an_h200_are_as_measured(site: Path) -> None:
     for title, end in zip(titles, [*(one.start() for one in titles[1:]), len(page)], strict=True):
         found = re.findall(r"^  (\w[\w ]*?) {2,}([\d,.]+) +([\d,.]+)", page[title.end() : end], re.MULTILINE)
         rows.append({name: [float(value.replace(",", "")) for value in values] for name, *values in found})
-    for title, row in zip(titles, rows, strict=True):
+    for row in rows:
         assert row["time"][0] == pytest.approx(row["time"][1], rel=0.1)
-        off = -6 if title[1] == "wgmma_tma" else 0  # points, as it waits too long for L2: deviation 59
-        assert row["tensor pipe busy"][0] - off == pytest.approx(row["tensor pipe busy"][1], abs=4 - abs(off) / 2)
+        assert row["tensor pipe busy"][0] == pytest.approx(row["tensor pipe busy"][1], abs=4)
     staged, tma, specialised, persistent, _, bytes_ = rows
     for side in (0, 1):
         assert staged["instructions"][side] > 4 * tma["instructions"][side]
