@@ -26,7 +26,7 @@ def cases() -> dict[str, Case]:
 
 def test_reads_of_tiles(cases: dict[str, Case]) -> None:
     """All arrive at SMs, and of those that could come together later tiles keep half. With 0.3, from fewer launches,
-    these were 15 % too many in the mean, and up to 30."""
+    these were 7 % too many in the mean, and up to 25."""
     errors = []
     for name, arrived, asked in CHOSEN:
         counters = api.count(launch_of(cases[name])).traffic.counters
