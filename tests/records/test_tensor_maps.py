@@ -58,7 +58,7 @@ def test_maps_are_made_and_fetched_in_the_time_that_an_h200_takes(row: list[Any]
         assert found[:count] == pytest.approx(made, rel=0.13)
     assert len(loads) == 3 * count
     for predicted, measured in zip(found[count * own + 1 :], loads, strict=True):
-        assert predicted == pytest.approx(measured, rel=0.2 if own == 0 else 0.08)
+        assert predicted == pytest.approx(measured, rel=0.18 if own == 0 else 0.08)
 
 
 @pytest.mark.parametrize("row", STORES, ids=lambda row: "-".join(map(str, row[:3])))
@@ -68,6 +68,6 @@ def test_the_first_store_with_a_map_waits_for_it(row: list[Any]) -> None:
     kernel = f"stores<{'true' if own else 'false'}, {'true' if waits == 'read' else 'false'}>"
     found = intervals(kernel, "A", blocks)
     more, measured_more = found[0] - found[1], measured[0] - measured[1]
-    assert more == pytest.approx(measured_more, abs=75)
+    assert more == pytest.approx(measured_more, abs=60)
     if blocks == 1:
         assert found == pytest.approx(measured, rel=0.14)
