@@ -30,6 +30,7 @@ class Power:
     tensor_fp8_joules: float
     tensor_int8_joules: float
     wavefront_joules: float  # of a wavefront of the data stage, which moves up to 128 bytes
-    l2_byte_joules: float  # of a byte between L2 and an SM, whichever way
+    l2_byte_joules: float  # of a byte that L2 reads or takes, once where several SMs get it by one request
+    sm_byte_joules: float  # of a byte from L2 that arrives at an SM, or leaves it, beside that
     dram_read_byte_joules: float  # of a byte from DRAM, beside its way from L2 on
     dram_write_byte_joules: float

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.memory.caches.l1 import replay_l1
 from gemmsim.memory.caches.l2 import L2Start, L2State
-from gemmsim.memory.caches.merging import in_step, kept, kept_by_tiles
+from gemmsim.memory.caches.merging import competing_blocks, in_step, kept, kept_by_tiles
 from gemmsim.memory.caches.stack_reuse import arrays_store, stack_traffic
 from gemmsim.memory.dram_writes import written_to_dram
 from gemmsim.memory.grid.block_places import block_places
@@ -56,6 +56,9 @@ class CacheResults:
     dram_sectors    float64 [instructions] sectors read from DRAM
     merged_sectors  float64 [instructions] of `l2_sectors`, those that L2 reads with others: of another SM's request, or
                     for the same asynchronous copy
+    may_merge       float64 [instructions] as `merged_sectors`, but of tiles of TMA where blocks compete for an SM, too,
+                    as if they did not: how many of those merge follows from the time at which they are loaded
+                    (`sm.units.tma`)
     l2_requests     requests of the whole launch that L2 serves, of up to four sectors of a line each
     traffic         sectors that DRAM reads and writes
     notes           what was assumed
@@ -69,6 +72,7 @@ class CacheResults:
     l2_sectors: NDArray[np.float64]
     dram_sectors: NDArray[np.float64]
     merged_sectors: NDArray[np.float64]
+    may_merge: NDArray[np.float64]
     l2_requests: float
     traffic: DramTraffic
     notes: tuple[str, ...]
@@ -143,11 +147,16 @@ def simulate_caches(
             l2 = with_stack_sectors(l2, stacks, requests, np.where(local, weight, 0.0), stored)
     read = np.minimum(l2.footprint.read_sectors, to_fetch)
     written = written_to_dram(requests, coalesced, local, weight, l2.footprint, begins)
-    merged = _merged(trace, requests, accesses, gpu, placement)
+    merged, may_merge = _merged(trace, requests, accesses, gpu, placement)
     is_read = (requests.operation == READ) | (requests.operation == READ_PAST_L1)
     l2_requests = weight @ (l1.l2_requests / made * np.where(is_read, 1 - merged[requests.pc], 1.0))
     again = np.zeros(len(trace.record_pc), np.uint8) if trace.copies is None else trace.copies.again
     sent_again = np.bincount(trace.record_pc, trace.record_weight * again, instructions)
+
+    def with_others(share: NDArray[np.float64]) -> NDArray[np.float64]:
+        of_other_sms = np.minimum(by_instruction(np.where(is_read, sent, 0)) * share, to_fetch - read)
+        return of_other_sms + sent_again * (1 - 1 / max(1, gpu.l2.merged_requests))
+
     return CacheResults(
         l2=(by_record(round_to_sectors(sent, requests.pc)) + again).astype(np.uint16),
         dram=by_record(l2.dram + written),
@@ -155,8 +164,8 @@ def simulate_caches(
         l1_hit_sectors=by_instruction(hit),
         l2_sectors=by_instruction(sent) + sent_again,
         dram_sectors=read,
-        merged_sectors=np.minimum(by_instruction(np.where(is_read, sent, 0)) * merged, to_fetch - read)
-        + sent_again * (1 - 1 / max(1, gpu.l2.merged_requests)),
+        merged_sectors=with_others(merged),
+        may_merge=with_others(may_merge),
         l2_requests=float(l2_requests),
         traffic=DramTraffic(float(read.sum()), l2.footprint.written_sectors),
         notes=l2.notes,
@@ -170,19 +179,23 @@ def _merged(
     accesses: dict[int, Access],
     gpu: GpuSpec,
     placement: Placement,
-) -> NDArray[np.float64]:
-    """Return the share of the reads of each instruction that reach L2 in one request with another SM's."""
-    merged, used = np.zeros(trace.executed.shape[1]), np.unique(requests.pc)
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the share of the reads of each instruction that reach L2 in one request with another SM's, and the share
+    that may, where it is the time of a load that decides (`CacheResults.may_merge`)."""
+    merged, used = np.zeros((2, trace.executed.shape[1])), np.unique(requests.pc)
     merges = gpu.l2.merged_requests if len(gpu.sm.gpc_sms) > 1 else 1
     places = block_places(trace, requests, placement.first)
     tiles = np.isin(used, [index for index, access in accesses.items() if access.op == "tma_ld"])
     by_loads = kept(placement, _steps(trace, accesses, placement), gpu.l2.drift_steps)
     results = _results(trace, accesses, placement) if tiles.any() else 0.0
-    by_tiles = kept_by_tiles(placement, results, gpu.tma.merged_later)
-    merged[used] = in_step(places[:, used], placement, merges) * np.where(tiles, by_tiles, by_loads)
-    merged[[index for index, access in accesses.items() if access.space == "local"]] = 0.0  # each thread has its own
-    merged[receivers(trace) > 1] = 0.0  # multicast
-    return merged
+    alike = in_step(places[:, used], placement, merges)
+    for share, competing in zip(merged, (competing_blocks(placement), 1), strict=True):
+        by_tiles = kept_by_tiles(results, gpu.tma.merged_later, competing)
+        share[used] = alike * np.where(tiles, by_tiles, by_loads)
+    # Each thread has its own local memory, and multicast requests join none.
+    merged[:, [index for index, access in accesses.items() if access.space == "local"]] = 0.0
+    merged[:, receivers(trace) > 1] = 0.0
+    return merged[0], merged[1]
 
 
 def _steps(trace: WarpTrace, accesses: dict[int, Access], placement: Placement) -> float:

@@ -91,7 +91,7 @@ def serve(
         runs=_runs_missed(caches.l2, shapes),
         partial_lines=partial_lines,
         remote=is_remote(trace.record_base),
-        merged_share=(caches.merged_sectors / np.maximum(caches.l2_sectors, 1))[trace.record_pc].astype(np.float32),
+        merged_share=(caches.may_merge / np.maximum(caches.l2_sectors, 1))[trace.record_pc].astype(np.float32),
     )
     provenance, notes = counters.provenance, caches.notes
     if any(i.opcode == "SYNCS" and "PHASECHK" in i.modifiers for i in program.instructions):

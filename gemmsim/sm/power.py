@@ -65,7 +65,9 @@ def energy_of(
     sector_bytes = gpu.l2.sector_bytes
     rows, counters = traffic.instructions, traffic.counters
     joules += sum(row.wavefronts for row in rows) * power.wavefront_joules
-    joules += sum(row.l2_sectors for row in rows) * sector_bytes * power.l2_byte_joules
+    of_l2 = sum(row.l2_sectors - row.merged_sectors for row in rows)
+    of_sms = sum(row.l2_sectors * row.receivers for row in rows)
+    joules += sector_bytes * (of_l2 * power.l2_byte_joules + of_sms * power.sm_byte_joules)
     read, written = counters["dram__sectors_read.sum"], counters["dram__sectors_write.sum"]
     dram = read * power.dram_read_byte_joules + written * power.dram_write_byte_joules
     return Energy(joules, dram * sector_bytes, min(blocks, gpu.sm.count))

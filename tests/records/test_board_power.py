@@ -13,13 +13,13 @@ ROWS = [(name, *row) for name, rows in BOARDS.items() for row in rows]
 WAVEFRONT_BYTES = 128
 # Loops with many multiplications take less than random numbers do, as their values grow beyond all bounds: on an H200,
 # too, which takes 396 W where its energies, measured with random numbers, give 479.
-WITHIN = {"a100-40gb": 0.23, "a40": 0.03, "l40": 0.04, "l40s": 0.10}
+WITHIN = {"a100-40gb": 0.03, "a40": 0.03, "l40": 0.04, "l40s": 0.09}
 
 
 def energy(name: str, gigabytes: float, gigaflops: float) -> Energy:
     """Of one second."""
     power, sms = load_gpu(name).power, load_gpu(name).sm.count
-    byte = power.l2_byte_joules + power.wavefront_joules / WAVEFRONT_BYTES
+    byte = power.l2_byte_joules + power.sm_byte_joules + power.wavefront_joules / WAVEFRONT_BYTES
     sm = gigaflops * 1e9 * power.fp32_joules + gigabytes * 1e9 * byte
     return Energy(sm, gigabytes * 1e9 * power.dram_read_byte_joules, sms)
 

@@ -11,7 +11,7 @@ import pytest
 from trace_builder import alone
 
 from gemmsim.gpu import load_gpu
-from gemmsim.memory.caches.merging import in_step, kept, kept_by_tiles
+from gemmsim.memory.caches.merging import competing_blocks, in_step, kept, kept_by_tiles
 from gemmsim.memory.grid.placement import Placement, place
 from gemmsim.trace.launch_data.clusters import Clusters
 
@@ -193,7 +193,7 @@ def test_tiles_with_stores() -> None:
 
     def error(later: float) -> float:
         off = [
-            (1 - (1 - model) * kept_by_tiles(placed, tiles, later)) / measured - 1
+            (1 - (1 - model) * kept_by_tiles(tiles, later, competing_blocks(placed))) / measured - 1
             for measured, model, tiles, placed in rows
         ]
         return float(np.abs(off).mean())

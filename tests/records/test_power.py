@@ -10,11 +10,13 @@ from gemmsim.gpu.load import load_gpu
 from gemmsim.sm.power import Energy, clock_within, watts_at
 
 MEASURED = json.loads(Path(__file__).with_name("h200_power.json").read_text(encoding="utf-8"))
+LOOPS = json.loads(Path(__file__).with_name("h200_power_loops.json").read_text(encoding="utf-8"))["rows"]
 H200 = load_gpu("h200")
 POWER = H200.power
 OPERATIONS_OF_HMMA = {"tensor_bf16": 4096, "tensor_int8": 8192, "tensor_fp64": 1024}
 LOAD_BYTES, STORE_BYTES, WAVEFRONT_BYTES = 512, 512, 128  # of a warp's LDG.128 and STG.128
 SECTOR_BYTES = 32
+INSTRUCTIONS_A_LINE = 10  # of the loops of loads and stores, for each 512 bytes: addresses, and use of what was loaded
 
 
 def joules(work: str) -> tuple[float, float]:
@@ -27,8 +29,9 @@ def joules(work: str) -> tuple[float, float]:
             dram += getattr(POWER, f"{name}_joules")
         elif name in ("loads", "stores"):
             sm += POWER.wavefront_joules / WAVEFRONT_BYTES
-        elif name not in ("mma.sync", "of", "and", "nothing"):
+        elif name not in ("mma.sync", "of", "and"):
             sm += getattr(POWER, f"{name}_joules")
+        sm += POWER.sm_byte_joules if name == "l2_byte" else 0.0
     return sm, dram
 
 
@@ -42,9 +45,25 @@ def test_power_of_loops(row: list) -> None:
     assert found == pytest.approx(watts, rel=0.15)
 
 
+@pytest.mark.parametrize("row", LOOPS, ids=lambda row: f"{row[1]}, every {row[2]}, board {row[0]}")
+def test_power_of_loops_at_several_rates(row: list) -> None:
+    """Within 15 %, also where several SMs get a byte that L2 reads once, by requests that merge or by multicast."""
+    _, work, _, mhz, a_second, a_read, watts, _ = row
+    kind = work.split(",")[0]
+    sm, dram = (0.0, 0.0) if kind == "nothing" else joules(f"{kind} and l2_byte" if "dram" in kind else kind)
+    if "byte" in kind:
+        sm -= POWER.l2_byte_joules * (1 - 1 / a_read)
+    if kind.startswith(("loads", "stores")):
+        sm += POWER.instruction_joules * INSTRUCTIONS_A_LINE / LOAD_BYTES
+    found = watts_at(Energy(sm * a_second, dram * a_second), mhz * 1e6, mhz * 1e6, H200)
+    assert found == pytest.approx(watts, rel=0.15)
+
+
 def energy_of_gemm(name: str, operations: float, l2_sectors: float, dram_bytes: float) -> Energy:
+    """The bytes that arrive at SMs are those of tiles of 128 x 256, which these kernels of cuBLAS have."""
     kind = {"bf16": POWER.tensor_bf16_joules, "f16": POWER.tensor_fp16_joules}[name.split(maxsplit=1)[0]]
-    l2 = l2_sectors * SECTOR_BYTES * POWER.l2_byte_joules
+    arrive = operations / 2 * 2 * (1 / 128 + 1 / 256)
+    l2 = l2_sectors * SECTOR_BYTES * POWER.l2_byte_joules + arrive * POWER.sm_byte_joules
     return Energy(operations * kind + l2, dram_bytes * POWER.dram_read_byte_joules)
 
 

@@ -19,7 +19,8 @@ blocks that copy tiles and compute little or nothing (tests/records/h200_l2_tile
 kernels, not for each of them: those whose waits other work hides lose step sooner, those that wait for each tile later.
 
 SMs that load tiles by TMA, whose waits the SM model knows (gemmsim/sm/units/tma.py), stay in step until they store
-their first results, however many loads that takes. Thereafter a smaller part merges (`kept_by_tiles`).
+their first results, however many loads that takes. Thereafter a smaller part merges (`kept_by_tiles`). Where blocks
+compete for an SM fewer do; in time, the SM model says how many fewer.
 
 How well this holds is in validate/deviations.md, what was tried in its place in docs/decisions/tried-and-dropped.md.
 """
@@ -61,19 +62,20 @@ def kept(placement: Placement, steps: float, drift_steps: float) -> float:
     steps        how many loads that it waits for an SM's warp executes, one after another, in the whole launch
     drift_steps  after so many steps blocks that are alone on their SMs merge half of what they could
     """
-    return 1 / (1 + sqrt(_competing(placement) * steps / drift_steps))
+    return 1 / (1 + sqrt(competing_blocks(placement) * steps / drift_steps))
 
 
-def kept_by_tiles(placement: Placement, results: float, merged_later: float) -> float:
+def kept_by_tiles(results: float, merged_later: float, competing: int) -> float:
     """Return which part of what TMA's loads could merge in step does.
 
     results       how often warps store results, one after another, at the same place of an SM in the whole launch
     merged_later  the part that merges once an SM has stored results
+    competing     blocks that an SM has at once
     """
     rounds = max(1.0, results)
-    return (1 + (rounds - 1) * merged_later) / rounds / sqrt(_competing(placement))
+    return (1 + (rounds - 1) * merged_later) / rounds / sqrt(competing)
 
 
-def _competing(placement: Placement) -> int:
+def competing_blocks(placement: Placement) -> int:
     """How many blocks an SM has at once."""
     return min(placement.resident_blocks_per_sm, -(-len(placement.sm) // len(placement.gpc)))

@@ -66,11 +66,10 @@ def test_blocks_of_an_sm_drift_as_if_they_had_made_as_many_steps_more() -> None:
 def test_tiles_merge_less_once_results_were_stored() -> None:
     """Four results, one after another: of the first all that could merges, of three a fifth each. Two blocks of an SM
     keep 1 / sqrt(2) of that."""
-    of_one, of_two = (place(alone(16), sm(4, 4), resident) for resident in (1, 2))
-    assert kept_by_tiles(of_one, 1, 0.2) == 1
-    assert kept_by_tiles(of_one, 4, 0.2) == pytest.approx((1 + 3 * 0.2) / 4)
-    assert kept_by_tiles(of_two, 4, 0.2) == pytest.approx((1 + 3 * 0.2) / 4 / 2**0.5)
-    assert kept_by_tiles(of_one, 0, 0.2) == 1  # a kernel that stores nothing
+    assert kept_by_tiles(1, 0.2, 1) == 1
+    assert kept_by_tiles(4, 0.2, 1) == pytest.approx((1 + 3 * 0.2) / 4)
+    assert kept_by_tiles(4, 0.2, 2) == pytest.approx((1 + 3 * 0.2) / 4 / 2**0.5)
+    assert kept_by_tiles(0, 0.2, 1) == 1  # a kernel that stores nothing
 
 
 def clustered(multicast: bool) -> dict[str, float]:
