@@ -107,7 +107,7 @@ def test_tensor_cores_of_half_and_of_twice_the_rate(tmp_path: Path) -> None:
 def test_gpcs_of_a_hopper(sms: int, gpcs: tuple[int, ...], tmp_path: Path) -> None:
     gpu = described(tmp_path, "h200", sms=sms, boost_mhz=1980, l2_mib=60, dram_gbs=4800, watts=350)
     assert gpu.sm.gpc_sms == gpcs
-    assert gpu.power.burst_limit_watts == 890 / 2 and gpu.power.busy_watts == pytest.approx(212 * sms / 132)
+    assert gpu.power.burst_limit_watts == 935 / 2 and gpu.power.busy_watts == pytest.approx(131 * sms / 132)
     assert gpu.clock.sm_tensor_load_hz == load_gpu("h200").clock.sm_tensor_load_hz
 
 
