@@ -1,4 +1,4 @@
-"""The clock of kernels whose tiles merge on their way from L2: the power of a byte depends on how many SMs get it at once."""
+"""The clock of kernels whose tiles merge on their way from L2, as a byte takes less power where several SMs get it."""
 
 from __future__ import annotations
 
