@@ -75,14 +75,15 @@ class BlockClass:
         other blocks are compared. Movers that differ only for blocks that are not become one.
         """
         left = np.isin(self.members, blocks)
-        _, first, number = np.unique(self.offset_bytes[:, left], axis=0, return_index=True, return_inverse=True)
-        kept = np.sort(first)
-        mover = np.searchsorted(kept, first)[number.reshape(-1)].astype(np.int32)
+        offset_bytes = self.offset_bytes[:, left]
+        first: dict[bytes, int] = {}  # of each row the first one like it, without sorting rows of a megabyte
+        alike = [first.setdefault(row.tobytes(), number) for number, row in enumerate(offset_bytes)]
+        kept, mover = np.unique(alike, return_inverse=True)
         return replace(
             self,
             members=self.members[left],
-            record_mover=mover[self.record_mover],
-            offset_bytes=self.offset_bytes[kept][:, left],
+            record_mover=mover.astype(np.int32)[self.record_mover],
+            offset_bytes=offset_bytes[kept],
             more_threads=self.more_threads[:, left],
         )
 
