@@ -97,15 +97,24 @@ class Touched:
         start = low >> _BITS_SHIFT << _BITS_SHIFT
         words = max(0, high - start >> _BITS_SHIFT) + 1
         self._bits = Bits(np.zeros(words, np.uint64), np.zeros((words >> _BITS_SHIFT) + 1, np.uint64), start)
-        self._first, self._behind = alike(self._marks, 1 << _BITS_SHIFT)
-        entries, apart = np.zeros(len(found), np.int64), np.zeros(len(UNITS), np.uint64)
-        different = np.flatnonzero(self._first == np.arange(len(found)))
-        _measure_groups(self._marks, coalesced, self._bits, different, entries, apart)
+        number, place = alike(self._marks)
+        # Groups that lie apart by whole units have their entries at the same places of units. When only some groups
+        # are marked it is known how many entries a unit has at most.
+        apart_by, self.unit, first = 0, 1, np.zeros(0, np.int64)
+        while self.unit > apart_by:
+            apart_by, marked = self.unit, len(first)
+            _, first, of_group = np.unique(number * apart_by + place % apart_by, return_index=True, return_inverse=True)
+            if len(first) == marked:  # all that are different are known
+                break
+            entries, apart = np.zeros(len(found), np.int64), np.zeros(len(UNITS), np.uint64)
+            _measure_groups(self._marks, coalesced, self._bits, first, entries, apart)
+            self.unit = next((UNITS[-1 - n] >> 1 for n, differ in enumerate(apart.tolist()) if differ), UNITS[0])
+        self._first = first[of_group]
+        self._behind = place - place[self._first]
         entries = entries[self._first]
         pc = pcs[found % max(len(pcs), 1)]
         self.groups = Groups(found // max(len(pcs), 1), pc, operation_of_pc[pc], entries)
         self.low, self.high = low, high
-        self.unit = next((UNITS[-1 - n] >> 1 for n, differ in enumerate(apart.tolist()) if differ), UNITS[0])
 
     def _collected(
         self, groups: NDArray[np.int64], ends: NDArray[np.int64], unit: int, columns: tuple[NDArray[np.int64], ...]
