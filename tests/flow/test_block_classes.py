@@ -18,7 +18,7 @@ from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.launch.spec import LaunchSpec, Settings
 from gemmsim.trace.blocks.classes import classes_of
 from gemmsim.trace.differences import leader as following
-from gemmsim.trace.differences.leader import BlockClass, relate
+from gemmsim.trace.differences.leader import BlockClass, Tables, relate
 from gemmsim.trace.engine.differences import words
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.types import Argument, Launch, WarpTrace, active_lanes
@@ -91,6 +91,23 @@ def test_a_class_among_some_of_its_blocks_is_what_the_leader_is_compared_with_th
     among, alone = whole.among(fewer), relate(executor, 0, fewer)
     assert (among.members == alone.members).all() and (among.threads == alone.threads).all()
     assert (among.offset_bytes == alone.offset_bytes).all() and (among.record_mover == alone.record_mover).all()
+
+
+@pytest.mark.parametrize("kernel", ["tiled", "tensorcore_pipelined"])
+def test_a_memo_that_grows_is_what_a_large_one_is(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It keeps what it knows: evaluations, of which there may be so many, are not made again."""
+    executor, tables = executor_of(ladder_launch(LadderCase(kernel, 200, 333, 40), GPU)), []
+    monkeypatch.setattr(following, "Tables", lambda *given: tables.append(Tables(*given)) or tables[-1])
+    found = []
+    for slots in (2, words.MOST_MEMO_SLOTS):
+        monkeypatch.setattr(words, "FIRST_MEMO_SLOTS", slots)
+        found.append(relate(executor, 0, np.arange(executor.launch.blocks)))
+    grown, large = (vars(one) for one in found)
+    assert all(np.array_equal(grown[name], large[name]) for name in large)
+    known = [words.MEMO_USED, words.EVALUATIONS_LEFT, words.USED]
+    assert (tables[0].own[known] == tables[1].own[known]).all()
+    used = int(tables[0].own[words.MEMO_USED])
+    assert 8 < 2 * used <= tables[0].own[words.MEMO_SLOTS] <= 8 * used
 
 
 @pytest.mark.parametrize("kernel", EXPRESSIONS)

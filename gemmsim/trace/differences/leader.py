@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _VECTOR_BYTES = 1 << 28  # for all vectors; only those in use take this machine's memory
 _MOST_VECTORS = 1 << 16
-_MEMO_SLOTS, _CONTENT_SLOTS = 1 << 20, 1 << 18
+_CONTENT_SLOTS = 1 << 18
 # What a GEMM computes from its data differs by block, too. Far fewer are needed for what leads to an address.
 _MOST_LOADS, _MOST_OF_DATA = 512, 4_000
 # An evaluation is one of an operation for every block. So many of them take about a second.
@@ -111,8 +111,8 @@ class Tables:
         self._shared = np.zeros_like(executor.state.shared)
         self._local = np.zeros_like(executor.state.local)
         self._content = np.full(_CONTENT_SLOTS, -1, np.int32)
-        self._keys = np.zeros(_MEMO_SLOTS, np.uint64)
-        self._values = np.zeros((_MEMO_SLOTS, words.RESULTS), np.int32)
+        self._keys = np.zeros(2 * words.MOST_MEMO_SLOTS, np.uint64)
+        self._values = np.zeros((2 * words.MOST_MEMO_SLOTS, words.RESULTS), np.int32)
         self._scratch = np.zeros(executor.state.registers.shape[1], np.uint32)
         self._saved = np.zeros((words.RESULTS, WARP_LANES), np.uint32)
         self._outcome = np.zeros((words.RESULTS, padded), np.uint32)
@@ -167,7 +167,7 @@ class Tables:
             words.BLOCKS: self.vectors.shape[1],
             words.CAPACITY: len(self.vectors),
             words.CONTENT_SLOTS: _CONTENT_SLOTS,
-            words.MEMO_SLOTS: _MEMO_SLOTS,
+            words.MEMO_SLOTS: words.FIRST_MEMO_SLOTS,
             words.SHADOW_OFFSET: self.shadow.ctypes.data - executor.state.registers.ctypes.data,
         }
         for slot, array in arrays.items():

@@ -26,6 +26,7 @@ from gemmsim.trace.engine.differences.vectors import (
 from gemmsim.trace.engine.move import move
 from gemmsim.trace.launch_data.device_memory import FIRST_ADDRESS
 from gemmsim.trace.llvm.primitives import (
+    any_of_row,
     equal_lanes,
     first_set,
     get_i32,
@@ -38,7 +39,6 @@ from gemmsim.trace.llvm.primitives import (
     has,
     lane_address,
     moved,
-    ones_of_row,
     row_of,
     set_i32,
     set_i64,
@@ -208,12 +208,12 @@ def _move_in_block(context, registers, op, mask, rows, local):
 
     Parts of words are not followed: they are unknown once anything in these memories differs.
     """
-    own, how, some = tables_of(context), get_n32(op, micro.ACCESS), np.uint32(0)
+    own, how, some = tables_of(context), get_n32(op, micro.ACCESS), False
     size, kind = how & micro.SIZE_MASK, how >> micro.KIND_SHIFT
     if kind != micro.LOAD:
         for word in range((size + 3) >> 2):
-            some |= ones_of_row(moved(shadow_of(own, registers, op, micro.SECOND_SOURCE), 128 * word))
-    if some == 0 and get_i64(own, words.DIFFERENT) == 0:
+            some |= any_of_row(moved(shadow_of(own, registers, op, micro.SECOND_SOURCE), 128 * word))
+    if not some and get_i64(own, words.DIFFERENT) == 0:
         if kind != micro.STORE:
             _set_results(own, registers, op, mask, np.int64(0))
         return
@@ -263,7 +263,7 @@ def relate_access(context, registers, op, mask, first_record):
     if mask != globally:
         same_for_all(own, shadow, mask & ~globally)
         same_for_all(own, moved(shadow, 128), mask & ~globally)
-    if globally != 0 and (ones_of_row(shadow) | ones_of_row(moved(shadow, 128))) != 0:
+    if globally != 0 and (any_of_row(shadow) or any_of_row(moved(shadow, 128))):
         mover = _mover(own, rows, shadow, globally)
     note_movers(context, first_record, mover)
     if space == micro.CONSTANT:

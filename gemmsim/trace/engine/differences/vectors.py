@@ -240,18 +240,42 @@ def evaluate(own, rule, registers, op, lane, numbers):
             set_u8(get_u64(own, words.DATA_AT), number, 1)
 
 
+@subroutine(INDEX, ADDRESS, INDEX, ADDRESS)
+def _slot_of(keys, slots, key):
+    """Return which of the slots from number `slots` on, of which there are as many, has `key`, or the empty one for
+    it."""
+    slot = slots + key_slot(key, slots - 1)
+    while get_u64(keys, slot) != np.uint64(0) and get_u64(keys, slot) != key:
+        slot = slots + ((slot + 1) & (slots - 1))
+    return slot
+
+
+@subroutine(NOTHING, ADDRESS)
+def _make_room(own):
+    """Double the memo's slots; where there are as many as may be, empty it."""
+    keys, slots = get_u64(own, words.MEMO_KEYS_AT), get_i64(own, words.MEMO_SLOTS)
+    if slots == words.MOST_MEMO_SLOTS:
+        set_i64(own, words.MEMO_USED, 0)
+        for slot in range(slots, 2 * slots):
+            set_u64(keys, slot, np.uint64(0))
+        return
+    values, size = get_u64(own, words.MEMO_VALUES_AT), 4 * words.RESULTS
+    set_i64(own, words.MEMO_SLOTS, 2 * slots)
+    for slot in range(slots, 2 * slots):
+        key = get_u64(keys, slot)
+        if key != np.uint64(0):
+            place = _slot_of(keys, 2 * slots, key)
+            set_u64(keys, place, key)
+            for j in range(words.RESULTS):
+                set_i32(moved(values, size * place), j, get_i32(moved(values, size * slot), j))
+
+
 @subroutine(INDEX, ADDRESS, ADDRESS)
 def memo_slot(own, key):
-    """Return where the memo keeps `key`, or the empty slot where it may be put. A memo that is half full is emptied."""
-    keys, last = get_u64(own, words.MEMO_KEYS_AT), get_i64(own, words.MEMO_SLOTS) - 1
-    if 2 * get_i64(own, words.MEMO_USED) > last:
-        set_i64(own, words.MEMO_USED, 0)
-        for slot in range(last + 1):
-            set_u64(keys, slot, np.uint64(0))
-    slot = key_slot(key, last)
-    while get_u64(keys, slot) != np.uint64(0) and get_u64(keys, slot) != key:
-        slot = (slot + 1) & last
-    return slot
+    """Return where the memo, which is less than half full, keeps `key`, or the empty slot where it may be put."""
+    if 2 * get_i64(own, words.MEMO_USED) >= get_i64(own, words.MEMO_SLOTS):
+        _make_room(own)
+    return _slot_of(get_u64(own, words.MEMO_KEYS_AT), get_i64(own, words.MEMO_SLOTS), key)
 
 
 @subroutine(ADDRESS, ADDRESS, ADDRESS)
