@@ -19,7 +19,6 @@ from gemmsim.memory.grid.marks import alike, in_groups
 from gemmsim.memory.native_loops import native_loop
 from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE, WRITE_PAST_L1
 from gemmsim.memory.requests.coalescer import SECTORS_PER_LINE, Coalesced
-from gemmsim.support.sorting import sorted_rows
 
 UNITS = (32, 16, 8, 4, 2)  # how many neighbouring sectors may be treated as one; a word of a bitmap has room for each
 _BITS_SHIFT = 6  # entries of a word of a bitmap, and words for which a bit of its summary stands
@@ -202,14 +201,27 @@ class Touched:
             sector, count, alone = (
                 np.concatenate(pair) for pair in ((sector, more), (count, more_count), (alone, those))
             )
-        # There may be millions of units; lists and groups are far fewer.
-        lists, of_groups = (np.repeat(of.astype(np.int32), count) for of in (groups.list[alone], alone))
-        number, sector, group = sorted_rows(lists, sector, of_groups)
-        del lists, of_groups
-        start = np.searchsorted(number, np.arange(self.lists + 1))
-        del number
         sector -= low
-        return Sectors(start, sector, groups.pc[group], groups.operation[group])
+        return self._sorted(alone, sector, count)
+
+    def _sorted(self, groups: NDArray[np.int64], sector: NDArray[np.int64], count: NDArray[np.int64]) -> Sectors:
+        """Put what was listed of some groups, one after the other, in lists, each in the order of its sectors.
+
+        There may be millions of units. Each list is sorted by itself, which takes less time and memory.
+        """
+        of_list = self.groups.list[groups]
+        start = np.append(0, np.cumsum(np.bincount(of_list, count, self.lists))).astype(np.int64)
+        ends, bits = np.cumsum(count), len(self.groups.list).bit_length()
+        found = Sectors(start, *(np.empty(len(sector), np.int64) for _ in range(3)))
+        for number in np.unique(of_list).tolist():
+            mine, part = np.flatnonzero(of_list == number), slice(*start[number : number + 2].tolist())
+            key = np.concatenate([sector[ends[n] - count[n] : ends[n]] for n in mine.tolist()]) << bits
+            key |= np.repeat(groups[mine], count[mine])
+            key.sort()
+            found.sector[part] = key >> bits
+            group = key & (1 << bits) - 1
+            found.pc[part], found.operation[part] = self.groups.pc[group], self.groups.operation[group]
+        return found
 
 
 def _filled(sector: NDArray[np.int64], begins: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
