@@ -77,21 +77,19 @@ def stored_once(requests: L1Requests, coalesced: Coalesced) -> NDArray[np.uint16
     if not stores.any():
         return sectors.astype(np.uint16)
     block = requests.of_blocks(np.arange((len(requests.start) - 1) // requests.warps_per_block))
-    first = np.flatnonzero(stores & (block < block[stores][0] + _COUNTED_BLOCKS))
-    count = sectors[first]
-    request = np.repeat(np.arange(len(first)), count)
-    place = (
-        coalesced.sector_start[requests.shape[first]][request]
-        + np.arange(len(request))
-        - (np.cumsum(count) - count)[request]
-    )
-    sector = requests.base_sector[first][request] + coalesced.sector_offset[place]
-    order = order_by(block[first][request], sector)
-    earliest = order[new_rows(block[first][request][order], sector[order])]
-    pc, most = requests.pc[first], int(requests.pc.max()) + 1
-    stored = np.bincount(pc, count, most)
-    new = np.bincount(pc[request[earliest]], minlength=most)
-    share = np.divide(new, stored, out=np.ones(most), where=stored > 0)
+    stored, new = np.zeros((2, int(requests.pc.max()) + 1))
+    for number in range(_COUNTED_BLOCKS):
+        some = np.flatnonzero(stores & (block == block[stores][0] + number))
+        count, pc = sectors[some], requests.pc[some]
+        request = np.repeat(np.arange(len(some)), count)
+        place = (coalesced.sector_start[requests.shape[some]] - (np.cumsum(count) - count))[request]
+        place += np.arange(len(request))
+        sector = requests.base_sector[some][request] + coalesced.sector_offset[place]
+        order = order_by(sector)
+        earliest = order[new_rows(sector[order])]
+        stored += np.bincount(pc, count, len(stored))
+        new += np.bincount(pc[request[earliest]], minlength=len(new))
+    share = np.divide(new, stored, out=np.ones(len(new)), where=stored > 0)
     written, at = np.zeros(len(sectors), np.uint16), np.flatnonzero(stores)
     written[at] = round_to_sectors(sectors[at] * share[requests.pc[at]], requests.pc[at])
     return written

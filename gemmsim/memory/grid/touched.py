@@ -30,15 +30,15 @@ _measure_groups, _collect_groups, _choose_groups, _list_words, _choose_in_words 
 
 @dataclass(frozen=True)
 class Sectors:
-    """Lists of what blocks access, in which each pair of a sector and an instruction occurs once; all int64.
+    """Lists of what blocks access, in which each pair of a sector and an instruction occurs once.
 
-    List i has the entries start[i]:start[i + 1]. The other arrays have one element an entry.
+    List i has the entries start[i]:start[i + 1]. The other arrays have one element an entry; there may be millions.
     """
 
     start: NDArray[np.int64]
     sector: NDArray[np.int64]
-    pc: NDArray[np.int64]
-    operation: NDArray[np.int64]
+    pc: NDArray[np.int32]
+    operation: NDArray[np.uint8]
 
 
 def touched(requests: L1Requests, coalesced: Coalesced, movers: int, grain: int, most: int) -> Touched | None:
@@ -207,12 +207,12 @@ class Touched:
     def _sorted(self, groups: NDArray[np.int64], sector: NDArray[np.int64], count: NDArray[np.int64]) -> Sectors:
         """Put what was listed of some groups, one after the other, in lists, each in the order of its sectors.
 
-        There may be millions of units. Each list is sorted by itself, which takes less time and memory.
+        Each list is sorted by itself, which takes less time and memory.
         """
         of_list = self.groups.list[groups]
         start = np.append(0, np.cumsum(np.bincount(of_list, count, self.lists))).astype(np.int64)
         ends, bits = np.cumsum(count), len(self.groups.list).bit_length()
-        found = Sectors(start, *(np.empty(len(sector), np.int64) for _ in range(3)))
+        found = Sectors(start, *(np.empty(len(sector), kind) for kind in (np.int64, np.int32, np.uint8)))
         for number in np.unique(of_list).tolist():
             mine, part = np.flatnonzero(of_list == number), slice(*start[number : number + 2].tolist())
             key = np.concatenate([sector[ends[n] - count[n] : ends[n]] for n in mine.tolist()]) << bits
