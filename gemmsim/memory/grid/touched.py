@@ -212,7 +212,8 @@ class Touched:
         of_list = self.groups.list[groups]
         start = np.append(0, np.cumsum(np.bincount(of_list, count, self.lists))).astype(np.int64)
         ends, bits = np.cumsum(count), len(self.groups.list).bit_length()
-        found = Sectors(start, *(np.empty(len(sector), kind) for kind in (np.int64, np.int32, np.uint8)))
+        size = len(sector)
+        found = Sectors(start, np.empty(size, np.int64), np.empty(size, np.int32), np.empty(size, np.uint8))
         for number in np.unique(of_list).tolist():
             mine, part = np.flatnonzero(of_list == number), slice(*start[number : number + 2].tolist())
             key = np.concatenate([sector[ends[n] - count[n] : ends[n]] for n in mine.tolist()]) << bits
