@@ -200,9 +200,11 @@ def _syncs(rows: NDArray[np.int64], pcs: _ByWarp, sorted_pcs: NDArray[np.int32])
     """Make `Syncs` of the rows that the executor left: each belongs to the newest execution of its instruction."""
     rows = rows[np.argsort(rows[:, words.SYNC_OF_WARP], kind="stable")]
     of_warp, pc = rows[:, words.SYNC_OF_WARP], rows[:, words.SYNC_PC]
-    chosen = np.flatnonzero(np.isin(sorted_pcs, np.unique(pc)))  # where instructions are that have any rows
+    instructions = max(int(pc.max()), int(sorted_pcs.max())) + 1
+    has_rows = np.zeros(instructions, np.bool_)
+    has_rows[pc] = True
+    chosen = np.flatnonzero(has_rows[sorted_pcs])
     warp = np.searchsorted(pcs.start, chosen, side="right") - 1
-    instructions = int(pc.max()) + 1
     keys, number = np.unique(
         np.append(warp * instructions + sorted_pcs[chosen], of_warp * instructions + pc), return_inverse=True
     )
