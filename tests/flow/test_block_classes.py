@@ -134,6 +134,16 @@ def test_a_counter_beside_what_is_not_known(kernel: str, members: int) -> None:
     check(executor, found)
 
 
+def test_blocks_that_look_up_where_they_store() -> None:
+    """Those that would look outside of all arrays are not in the class."""
+    source, numbers = CudaKernel(SOURCE.read_text(), SOURCE, "looked_up"), np.arange(4096, dtype=np.uint32)
+    args = (Argument("f32", (4096,), numbers.view(np.float32)), Argument("u32", (), 7), Argument("i32", (), 300))
+    executor = Executor(compile_kernel(source, "sm_80", default_cache()), Launch((64, 1, 1), (32, 1, 1), args))
+    found = relate(executor, 5, np.arange(64))
+    assert found.members.tolist() == list(range(32))
+    check(executor, found)
+
+
 @pytest.mark.parametrize("kernel", ["tiled", "naive", "blocktile_2d", "tensorcore_pipelined"])
 def test_ragged_edges(kernel: str) -> None:
     executor = executor_of(ladder_launch(LadderCase(kernel, 200, 333, 40), GPU))
