@@ -8,14 +8,13 @@ left out is marked, too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.memory.grid.bitmap import Bits, Groups, Words
 from gemmsim.memory.grid.l1_requests import L1Requests
 from gemmsim.memory.grid.marks import alike, in_groups
+from gemmsim.memory.grid.sector_lists import Sectors, in_lists
 from gemmsim.memory.native_loops import native_loop
 from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE, WRITE_PAST_L1
 from gemmsim.memory.requests.coalescer import SECTORS_PER_LINE, Coalesced
@@ -26,19 +25,6 @@ _measure_groups, _collect_groups, _choose_groups, _list_words, _choose_in_words 
     native_loop("grid/touched_loop", function, "grid/marking", "grid/bit_words")
     for function in ("measure_groups", "collect_groups", "choose_groups", "list_words", "choose_in_words")
 )
-
-
-@dataclass(frozen=True)
-class Sectors:
-    """Lists of what blocks access, in which each pair of a sector and an instruction occurs once.
-
-    List i has the entries start[i]:start[i + 1]. The other arrays have one element an entry; there may be millions.
-    """
-
-    start: NDArray[np.int64]
-    sector: NDArray[np.int64]
-    pc: NDArray[np.int32]
-    operation: NDArray[np.uint8]
 
 
 def touched(requests: L1Requests, coalesced: Coalesced, movers: int, grain: int, most: int) -> Touched | None:
@@ -202,27 +188,7 @@ class Touched:
                 np.concatenate(pair) for pair in ((sector, more), (count, more_count), (alone, those))
             )
         sector -= low
-        return self._sorted(alone, sector, count)
-
-    def _sorted(self, groups: NDArray[np.int64], sector: NDArray[np.int64], count: NDArray[np.int64]) -> Sectors:
-        """Put what was listed of some groups, one after the other, in lists, each in the order of its sectors.
-
-        Each list is sorted by itself, which takes less time and memory.
-        """
-        of_list = self.groups.list[groups]
-        start = np.append(0, np.cumsum(np.bincount(of_list, count, self.lists))).astype(np.int64)
-        ends, bits = np.cumsum(count), len(self.groups.list).bit_length()
-        size = len(sector)
-        found = Sectors(start, np.empty(size, np.int64), np.empty(size, np.int32), np.empty(size, np.uint8))
-        for number in np.unique(of_list).tolist():
-            mine, part = np.flatnonzero(of_list == number), slice(*start[number : number + 2].tolist())
-            key = np.concatenate([sector[ends[n] - count[n] : ends[n]] for n in mine.tolist()]) << bits
-            key |= np.repeat(groups[mine], count[mine])
-            key.sort()
-            found.sector[part] = key >> bits
-            group = key & (1 << bits) - 1
-            found.pc[part], found.operation[part] = self.groups.pc[group], self.groups.operation[group]
-        return found
+        return in_lists(self.groups, self.lists, alone, sector, count)
 
 
 def _filled(sector: NDArray[np.int64], begins: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -12,7 +12,8 @@ from requests_builder import coalesced_of, requests_of
 
 from gemmsim.memory.grid.l1_requests import L1Requests
 from gemmsim.memory.grid.marks import alike
-from gemmsim.memory.grid.touched import Sectors, touched
+from gemmsim.memory.grid.sector_lists import Sectors
+from gemmsim.memory.grid.touched import touched
 from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE
 from gemmsim.memory.requests.coalescer import Coalesced
 
