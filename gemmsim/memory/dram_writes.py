@@ -29,9 +29,11 @@ def written_to_dram(
     local, weight  bool, float64 [requests] whether each is to local memory, and for how many of the launch it stands
     """
     written = stored_once(requests, coalesced)
-    stacks = np.where(local & (requests.operation == WRITE), coalesced.sectors[requests.shape], 0)
     if begins is not False:
         written = _scaled(written, ~local, weight, footprint.written_sectors - footprint.stack_sectors, requests)
+    if not local.any():
+        return written
+    stacks = np.where(local & (requests.operation == WRITE), coalesced.sectors[requests.shape], 0)
     return np.where(local, _scaled(stacks, local, weight, footprint.stack_sectors, requests), written)
 
 

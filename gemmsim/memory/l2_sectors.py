@@ -14,7 +14,7 @@ from gemmsim.memory.caches.stack_reuse import StackTraffic
 from gemmsim.memory.grid.footprint import Footprint
 from gemmsim.memory.grid.l1_requests import L1Requests
 from gemmsim.memory.grid.sector_assignment import (
-    assign_to_tiles,
+    Tiles,
     round_to_sectors,
     sectors_new_to_block,
 )
@@ -151,10 +151,11 @@ def _shared_out(
     read       float64 [requests] share of these that it delivers
     waits      float64 [requests] share of these that a request waits for, whoever made DRAM read them
     """
-    dram = assign_to_tiles(delivered, read, requests)
+    tiles = Tiles(requests)
+    dram = tiles.assign(delivered, read)
     # Blocks of a wave move in step: those ahead wait for DRAM, and the others catch up with them.
     alone = waits < _FEWEST_SHARERS * read
-    return dram, (assign_to_tiles(delivered, waits, requests) > 0) & ((dram == 0) | ~alone)
+    return dram, (tiles.assign(delivered, waits) > 0) & ((dram == 0) | ~alone)
 
 
 def with_stack_sectors(

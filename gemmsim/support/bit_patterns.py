@@ -16,6 +16,7 @@ from gemmsim.support.dtypes import BIT_FLOATS, DTYPES
 
 # Bits of the exponent and of the fraction.
 _FP8 = {"e4m3": (4, 3), "e5m2": (5, 2)}
+_MANY = 1 << 18  # numbers, for which it pays to convert each half of a float32 first
 
 
 def to_items(dtype: str, values: NDArray) -> NDArray:
@@ -30,7 +31,9 @@ def to_items(dtype: str, values: NDArray) -> NDArray:
     if dtype == "bf16":
         return bf16_bits(np.asarray(values, np.float32))
     if dtype in _FP8:
-        return _fp8_bits(dtype, np.asarray(values, np.float64))
+        values = np.asarray(values)
+        singles = values.dtype == np.float32 and values.size > _MANY
+        return _fp8_of_singles(dtype, values) if singles else _fp8_bits(dtype, np.asarray(values, np.float64))
     if dtype == "tf32":
         return tf32_values(np.asarray(values, np.float32))
     if DTYPES[dtype].packed == 2:
@@ -99,6 +102,21 @@ def _fp8_bits(dtype: str, values: NDArray[np.float64]) -> NDArray[np.uint8]:
     bits = np.where(np.isinf(values), np.uint8(0x7F if dtype == "e4m3" else 0x7C), bits)
     bits = np.where(np.isnan(values), np.uint8(0x7F), bits)
     return bits | np.where(np.signbit(values), np.uint8(0x80), np.uint8(0)).astype(np.uint8)
+
+
+def _fp8_of_singles(dtype: str, values: NDArray[np.float32]) -> NDArray[np.uint8]:
+    """Do as `_fp8_bits` for millions of float32: to what one is rounded follows from its upper half, and from whether
+    any bit of the lower one is set, as an fp8 number and what lies halfway to the next have few bits of fraction."""
+    bits = np.ascontiguousarray(values).view(np.uint32)
+    return _fp8_by_halves(dtype)[bits >> 16 << 1 | ((bits & 0xFFFF) != 0)]
+
+
+@cache
+def _fp8_by_halves(dtype: str) -> NDArray[np.uint8]:
+    number = np.arange(1 << 17, dtype=np.uint32)
+    with np.errstate(invalid="ignore"):  # some are signaling NaN
+        values = (number >> 1 << 16 | number & 1).view(np.float32).astype(np.float64)
+    return _fp8_bits(dtype, values)
 
 
 def is_bit_type(dtype: str) -> bool:

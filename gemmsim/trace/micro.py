@@ -100,7 +100,7 @@ TF32, F16, BF16, S8, U8, E4M3, E5M2, S4, U4, B1 = range(10)
 # after "access" are rare. Those from "exchange" on are compiled by themselves, and those of matrices come last.
 CONTROL = (
     "nop",
-    "idle",  # stands for a row of instructions that do nothing, as many as IMMEDIATE says; the path continues at TARGET
+    "idle",  # stands for a row of instructions that do nothing, as many as IMMEDIATE says
     "branch",  # to TARGET, for the lanes of a predicate
     "branch_divergent",  # to TARGET where the warp is not together (with DETAIL 1: where it is)
     "exit",

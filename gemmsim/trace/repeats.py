@@ -53,10 +53,16 @@ def steps_of(
 ) -> NDArray[np.int64]:
     """Return `Repeats.step_bytes` of records in the order of execution, whose instructions and warps these are."""
     steps = np.zeros(len(record_pc), np.int64)
+    most = np.array(
+        [
+            (record_warp.max(initial=0), record_pc.max(initial=0)),
+            *(r.moving[:, :2].max(axis=0) for r in repeats if len(r.moving)),
+        ]
+    )
+    of_each = np.zeros(most.max(axis=0) + 1, np.int64)
     for repeat in repeats:
-        part = slice(*repeat.records)
-        of_key = {(warp, pc): step for warp, pc, step in repeat.moving.tolist()}
-        keys, number = np.unique(record_warp[part].astype(np.int64) << 32 | record_pc[part], return_inverse=True)
-        found = [of_key.get((key >> 32, key & 0xFFFFFFFF), 0) for key in keys.tolist()]
-        steps[part] = np.array(found, np.int64)[number.reshape(-1)]
+        part, (warp, pc, step) = slice(*repeat.records), repeat.moving.T
+        of_each[warp, pc] = step
+        steps[part] = of_each[record_warp[part], record_pc[part]]
+        of_each[warp, pc] = 0
     return steps

@@ -18,7 +18,7 @@ from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.launch.spec import LaunchSpec, Settings
 from gemmsim.trace.blocks.classes import classes_of
 from gemmsim.trace.differences import leader as following
-from gemmsim.trace.differences.leader import BlockClass, relate
+from gemmsim.trace.differences.leader import BlockClass, Tables, relate
 from gemmsim.trace.engine.differences import words
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.types import Argument, Launch, WarpTrace, active_lanes
@@ -93,6 +93,23 @@ def test_a_class_among_some_of_its_blocks_is_what_the_leader_is_compared_with_th
     assert (among.offset_bytes == alone.offset_bytes).all() and (among.record_mover == alone.record_mover).all()
 
 
+@pytest.mark.parametrize("kernel", ["tiled", "tensorcore_pipelined"])
+def test_a_memo_that_grows_is_what_a_large_one_is(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It keeps what it knows: evaluations, of which there may be so many, are not made again."""
+    executor, tables = executor_of(ladder_launch(LadderCase(kernel, 200, 333, 40), GPU)), []
+    monkeypatch.setattr(following, "Tables", lambda *given: tables.append(Tables(*given)) or tables[-1])
+    found = []
+    for slots in (2, words.MOST_MEMO_SLOTS):
+        monkeypatch.setattr(words, "FIRST_MEMO_SLOTS", slots)
+        found.append(relate(executor, 0, np.arange(executor.launch.blocks)))
+    grown, large = (vars(one) for one in found)
+    assert all(np.array_equal(grown[name], large[name]) for name in large)
+    known = [words.MEMO_USED, words.EVALUATIONS_LEFT, words.USED]
+    assert (tables[0].own[known] == tables[1].own[known]).all()
+    used = int(tables[0].own[words.MEMO_USED])
+    assert 8 < 2 * used <= tables[0].own[words.MEMO_SLOTS] <= 8 * used
+
+
 @pytest.mark.parametrize("kernel", EXPRESSIONS)
 def test_expressions_of_the_block_number(kernel: str) -> None:
     """Shifts across words, products, quotients and bits: what the rules of `differences.rules` are about."""
@@ -114,6 +131,16 @@ def test_a_counter_beside_what_is_not_known(kernel: str, members: int) -> None:
     executor = Executor(compile_kernel(source, "sm_80", default_cache()), Launch((64, 1, 1), (32, 1, 1), args))
     found = relate(executor, 0, np.arange(64))
     assert len(found.members) == members
+    check(executor, found)
+
+
+def test_blocks_that_look_up_where_they_store() -> None:
+    """Those that would look outside of all arrays are not in the class."""
+    source, numbers = CudaKernel(SOURCE.read_text(), SOURCE, "looked_up"), np.arange(4096, dtype=np.uint32)
+    args = (Argument("f32", (4096,), numbers.view(np.float32)), Argument("u32", (), 7), Argument("i32", (), 300))
+    executor = Executor(compile_kernel(source, "sm_80", default_cache()), Launch((64, 1, 1), (32, 1, 1), args))
+    found = relate(executor, 5, np.arange(64))
+    assert found.members.tolist() == list(range(32))
     check(executor, found)
 
 

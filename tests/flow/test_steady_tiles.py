@@ -172,3 +172,25 @@ def test_a_block_that_stops_goes_on_where_it_was(rung: str, monkeypatch: pytest.
     for part in (997, 64):
         monkeypatch.setattr(endless, "PART", part)
         assert np.array_equal(order(executor), whole)
+
+
+@pytest.mark.parametrize("rung", ["wgmma_specialised", "tiled"])
+def test_a_slice_has_the_stream_of_the_program_wherever_it_stops(rung: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Instructions in a row that do nothing are executed at once, but for those behind a stop."""
+    executor = executor_of(rung, (128, 256, 1024) if rung != "tiled" else (32, 32, 512), {})
+    whole, run, stops = order(executor), executor.run_block, []
+
+    def stopped(context: np.uint64) -> int:
+        lent, issued = executor.buffers.counters[[words.BUDGET_LEFT, words.ISSUED]]
+        status = run(context)
+        if status == words.BUDGET and executor.context[words.STREAM]:
+            stops.append(executor.buffers.counters[words.ISSUED] - issued == lent)
+        return status
+
+    assert executor.trace_slice is not None
+    executor.context[words.CODE_AT] = executor.trace_slice.ctypes.data
+    executor.run_block = stopped
+    for part in (1 << 20, 997, 64, 3):
+        monkeypatch.setattr(endless, "PART", part)
+        assert np.array_equal(order(executor), whole)
+    assert len(stops) > 3000 and all(stops)

@@ -46,3 +46,9 @@ KERNEL(compared, ((int)(b * 0x10000000u) < (int)(t * 0x01000000u) ? 64u : 0u) + 
   }
 COUNTER(counter_in_a_half, 0)
 COUNTER(counter_with_more, 1)
+
+// Two blocks each look up the same number; from block 32 on they look for it behind the array.
+extern "C" __global__ void looked_up(float *y, unsigned d, int n) {
+  const unsigned found = ((const unsigned *)y)[4080u + (blockIdx.x >> 1)];
+  y[(found * 32u + threadIdx.x) & 4095u] = 1.0f;
+}

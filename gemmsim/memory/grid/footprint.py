@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from gemmsim.gpu.spec import L2
 from gemmsim.memory.grid.bitmap import Groups
 from gemmsim.memory.grid.l1_requests import L1Requests
-from gemmsim.memory.grid.touched import UNITS, Sectors, Touched, touched, whole_lines
+from gemmsim.memory.grid.sector_lists import Sectors
+from gemmsim.memory.grid.touched import UNITS, Touched, touched, whole_lines
 from gemmsim.memory.native_loops import native_loop
 from gemmsim.memory.requests.cache_operations import READ
 from gemmsim.memory.requests.coalescer import SECTOR_BYTES, SECTORS_PER_LINE, Coalesced

@@ -11,7 +11,7 @@ from gemmsim.memory.requests.cache_operations import READ, WRITE
 def visit_waves(lists, visits, launches, capacity, known, read, touched):  # type: ignore[no-untyped-def]
     """Fill `read` and `touched`, and return how many dirty sectors were replaced.
 
-    lists, visits  `touched.Sectors` and `footprint.Visits`
+    lists, visits  `sector_lists.Sectors` and `footprint.Visits`
     known          `footprint.Known`
     launches       identical launches that follow one another; only the last one is counted
     capacity       sectors that L2 holds

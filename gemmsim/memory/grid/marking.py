@@ -24,7 +24,7 @@ def _mark(marks, first, stop, coalesced, bits):  # type: ignore[no-untyped-def]
         i, end = marks.request[n], n + 1
         by, count = np.int64(0), np.int64(1)
         if len(marks.times) > 0 and marks.step[i] != 0:
-            by, count = marks.step[i] // marks.grain, marks.times[i]
+            by, count = marks.step[i] >> marks.grain_bits, marks.times[i]
         if by >= 64 or by <= -64:
             while end < stop and _moves_alike(marks, i, marks.request[end]):
                 end += 1
@@ -47,13 +47,13 @@ def _mark_rows(marks, n, coalesced, bits, on, by, count):  # type: ignore[no-unt
     on         by how many entries it is moved first
     by, count  it is there so often, each time so many entries further
     """
-    grain, i, wide = marks.grain, marks.request[n], marks.wide[n]
-    run, less = max(np.int64(1), wide // grain), min(np.int64(0), (count - 1) * by)
+    grain, i, wide = np.int64(1) << marks.grain_bits, marks.request[n], marks.wide[n]
+    run, less = max(np.int64(1), wide >> marks.grain_bits), min(np.int64(0), (count - 1) * by)
     by = max(by, -by)
     j = coalesced.sector_start[marks.shape[i]]
     last = j + coalesced.sectors[marks.shape[i]]
     while j < last:
-        at = (marks.base[i] + coalesced.sector_offset[j]) // grain - bits.low + on + less
+        at = (marks.base[i] + coalesced.sector_offset[j] >> marks.grain_bits) - bits.low + on + less
         if by <= run:
             _mark_neighbours(bits, at, (count - 1) * by + run)
         elif 64 % by == 0:

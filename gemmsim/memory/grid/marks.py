@@ -22,7 +22,7 @@ class Marks:
     wide                      int64 [n] how many sectors follow one another from the first one of each of its rows on; 0
                               where its shape says that
     base, shape, times, step  of all requests, as in `L1Requests`
-    grain                     sectors that an entry stands for; requests touch them together
+    grain_bits                an entry stands for 2**grain_bits sectors; requests touch them together
     """
 
     ends: NDArray[np.int64]
@@ -32,28 +32,32 @@ class Marks:
     shape: NDArray[np.int32]
     times: NDArray[np.int64]
     step: NDArray[np.int64]
-    grain: int
+    grain_bits: int
 
 
-def alike(marks: Marks, word: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return for each group the first one that touches the same entries but for a shift, which may be itself, and by
-    how many entries it lies behind that one: int64 [groups] each. Shifts are multiples of `word` entries.
+def alike(marks: Marks) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return for each group a number, which is the same for groups that touch the same entries but for a shift, and the
+    first entry of its first request, which says by how much they are shifted: int64 [groups] each.
 
     As each tile of a matrix is read as the one before, a sample of thousands of groups may have a few dozen different
     ones.
     """
     columns: list[NDArray] = [marks.shape, *((marks.times, marks.step) if len(marks.times) else ())]
-    first, place = np.zeros((2, len(marks.ends)), np.int64)
+    number, place = np.zeros((2, len(marks.ends)), np.int64)
     found: dict[bytes, int] = {}
     begin = 0
     for group, end in enumerate(marks.ends.tolist()):
         request = marks.request[begin:end]
         base = marks.base[request]
-        place[group] = base[0] // (word * marks.grain) * word
-        parts = [base - place[group] * marks.grain, marks.wide[begin:end], *(column[request] for column in columns)]
-        first[group] = found.setdefault(_digest(parts), group)
+        place[group] = base[0] >> marks.grain_bits
+        parts = [
+            base - (place[group] << marks.grain_bits),
+            marks.wide[begin:end],
+            *(column[request] for column in columns),
+        ]
+        number[group] = found.setdefault(_digest(parts), group)
         begin = end
-    return first, place - place[first]
+    return number, place
 
 
 def _digest(columns: list[NDArray]) -> bytes:
@@ -71,6 +75,8 @@ def in_groups(group: NDArray[np.int64], groups: int, requests: L1Requests, coale
     A request touches rows of sectors that follow one another; where these are not equally long 0 is returned. Of those
     that move, in iterations that were left out, one whose rows begin where those of another one end becomes part of it:
     there may be hundreds of millions of sectors to mark, and together they are long rows of an array.
+
+    grain  sectors that an entry stands for, a power of two
     """
     width = np.zeros(len(coalesced.sectors), np.int64)
     for shape in np.unique(requests.shape).tolist():
@@ -93,4 +99,4 @@ def in_groups(group: NDArray[np.int64], groups: int, requests: L1Requests, coale
     order = order[np.argsort(group.astype(np.uint16)[order] if groups < 1 << 16 else group[order], kind="stable")]
     ends = np.cumsum(np.bincount(group[order], minlength=groups))
     base, shape, times, step = requests.base_sector, requests.shape, requests.times, requests.step
-    return Marks(ends, order, wide[order], base, shape, times, step, grain)
+    return Marks(ends, order, wide[order], base, shape, times, step, grain.bit_length() - 1)

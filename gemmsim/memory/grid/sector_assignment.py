@@ -6,11 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.memory.grid.l1_requests import L1Requests
+from gemmsim.memory.native_loops import native_loop
 from gemmsim.memory.requests.cache_operations import WRITE, WRITE_PAST_L1
 from gemmsim.memory.requests.coalescer import Coalesced
 from gemmsim.support.sorting import new_rows, order_by
 
 _COUNTED_BLOCKS = 4  # blocks whose stores are looked at one by one, to see how many of them meet the same sectors
+_round_sums = native_loop("grid/sector_assignment_loop", "round_sums")
 _ROUNDING = 1e-9  # makes sums that are halves but for rounding errors count as halves
 
 
@@ -22,16 +24,10 @@ def round_to_sectors(amount: NDArray[np.float64], pc: NDArray[np.int32]) -> NDAr
 
     No number is further than one from its amount; amounts that are whole numbers stay as they are.
     """
-    order = order_by(pc)
-    ends = np.flatnonzero(np.diff(pc[order], append=-1))
-    total = np.cumsum(amount[order])
-    before = np.repeat(np.concatenate([[0.0], total[ends[:-1]]]), np.diff(ends, prepend=-1)) if len(ends) else total
-    whole = np.floor(total - before + 1e-6)
-    step = np.diff(whole, prepend=0.0)
-    step[ends[:-1] + 1] = whole[ends[:-1] + 1]
-    out = np.zeros(len(amount), np.uint16)
-    out[order] = step
-    return out
+    whole = np.empty(len(pc), np.uint16)
+    if len(pc):
+        _round_sums(amount, pc, np.zeros(int(pc.max()) + 1), whole)
+    return whole
 
 
 def sectors_new_to_block(
@@ -81,49 +77,57 @@ def stored_once(requests: L1Requests, coalesced: Coalesced) -> NDArray[np.uint16
     if not stores.any():
         return sectors.astype(np.uint16)
     block = requests.of_blocks(np.arange((len(requests.start) - 1) // requests.warps_per_block))
-    first = np.flatnonzero(stores & (block < block[stores][0] + _COUNTED_BLOCKS))
-    count = sectors[first]
-    request = np.repeat(np.arange(len(first)), count)
-    place = (
-        coalesced.sector_start[requests.shape[first]][request]
-        + np.arange(len(request))
-        - (np.cumsum(count) - count)[request]
-    )
-    sector = requests.base_sector[first][request] + coalesced.sector_offset[place]
-    order = order_by(block[first][request], sector)
-    earliest = order[new_rows(block[first][request][order], sector[order])]
-    pc, most = requests.pc[first], int(requests.pc.max()) + 1
-    stored = np.bincount(pc, count, most)
-    new = np.bincount(pc[request[earliest]], minlength=most)
-    share = np.divide(new, stored, out=np.ones(most), where=stored > 0)
-    return round_to_sectors(sectors * share[requests.pc], requests.pc)
+    stored, new = np.zeros((2, int(requests.pc.max()) + 1))
+    for number in range(_COUNTED_BLOCKS):
+        some = np.flatnonzero(stores & (block == block[stores][0] + number))
+        count, pc = sectors[some], requests.pc[some]
+        request = np.repeat(np.arange(len(some)), count)
+        place = (coalesced.sector_start[requests.shape[some]] - (np.cumsum(count) - count))[request]
+        place += np.arange(len(request))
+        sector = requests.base_sector[some][request] + coalesced.sector_offset[place]
+        order = order_by(sector)
+        earliest = order[new_rows(sector[order])]
+        stored += np.bincount(pc, count, len(stored))
+        new += np.bincount(pc[request[earliest]], minlength=len(new))
+    share = np.divide(new, stored, out=np.ones(len(new)), where=stored > 0)
+    written, at = np.zeros(len(sectors), np.uint16), np.flatnonzero(stores)
+    written[at] = round_to_sectors(sectors[at] * share[requests.pc[at]], requests.pc[at])
+    return written
 
 
-def assign_to_tiles(sectors: NDArray[np.int64], share: NDArray[np.float64], requests: L1Requests) -> NDArray[np.uint16]:
-    """Return how many of its sectors each request brings to L2 from DRAM: uint16 [requests].
+class Tiles:
+    """What the warps of a block read when they execute an instruction for the n-th time, neighbouring parts of a tile.
 
-    The warps of a block that execute an instruction for the n-th time read neighbouring parts of one tile. The first
-    block that reads a tile brings it to L2 for the others. So either all requests of a tile wait for DRAM, or none.
-
-    sectors  int64 [requests] sectors that each request may bring
-    share    float64 [requests] share of the sectors of its instruction that come from DRAM, one for all of a tile
+    of_request  int64 [requests] the tile of each, in the order of instructions, then of blocks, then of n
+    pc          int64 [tiles] the instruction
     """
-    pc = requests.pc
-    if not len(pc):
-        return np.zeros(0, np.uint16)
-    block = requests.of_warps(np.arange(len(requests.start) - 1) // requests.warps_per_block)
-    number = requests.execution_number()
-    order = order_by(pc, block, number)
-    new = new_rows(pc[order], number[order], block[order])
-    tile = np.empty(len(pc), np.int64)
-    tile[order] = np.cumsum(new) - 1
-    size = np.bincount(tile, sectors)
-    tile_pc = pc[order][new]
-    wanted = size * share[order][new]
-    total = np.cumsum(wanted)
-    first = np.flatnonzero(np.diff(tile_pc, prepend=-1))
-    # The sum of each instruction starts at 0.
-    total -= np.repeat(total[first] - wanted[first], np.diff(first, append=len(tile_pc)))
-    size = np.maximum(size, 1.0)
-    chosen = np.floor(total / size + 0.5 + _ROUNDING) > np.floor((total - wanted) / size + 0.5 + _ROUNDING)
-    return np.where(chosen[tile], sectors, 0).astype(np.uint16)
+
+    def __init__(self, requests: L1Requests) -> None:
+        blocks = (len(requests.start) - 1) // requests.warps_per_block
+        instructions, number = int(requests.pc.max(initial=-1)) + 1, requests.execution_number()
+        place = requests.pc * np.int64(blocks) + requests.of_blocks(np.arange(blocks))
+        times = np.zeros(instructions * blocks, np.int64)  # that a block executes an instruction
+        np.maximum.at(times, place, number + 1)
+        self.of_request = number
+        self.of_request += (np.cumsum(times) - times)[place]
+        self.pc = np.repeat(np.arange(instructions), times.reshape(instructions, blocks).sum(axis=1))
+
+    def assign(self, sectors: NDArray[np.int64], share: NDArray[np.float64]) -> NDArray[np.uint16]:
+        """Return how many of its sectors each request brings to L2 from DRAM: uint16 [requests].
+
+        The first block that reads a tile brings it to L2 for the others. So either all requests of a tile wait for
+        DRAM, or none.
+
+        sectors  int64 [requests] sectors that each request may bring
+        share    float64 [requests] share of the sectors that come from DRAM, one for all of a tile
+        """
+        size, of_tile = np.bincount(self.of_request, sectors, len(self.pc)), np.empty(len(self.pc))
+        of_tile[self.of_request] = share
+        wanted = size * of_tile
+        total = np.cumsum(wanted)
+        first = np.flatnonzero(np.diff(self.pc, prepend=-1))
+        # The sum of each instruction starts at 0.
+        total -= np.repeat(total[first] - wanted[first], np.diff(first, append=len(self.pc)))
+        size = np.maximum(size, 1.0)
+        chosen = np.floor(total / size + 0.5 + _ROUNDING) > np.floor((total - wanted) / size + 0.5 + _ROUNDING)
+        return np.where(chosen[self.of_request], sectors, 0).astype(np.uint16)

@@ -8,18 +8,16 @@ left out is marked, too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.memory.grid.bitmap import Bits, Groups, Words
 from gemmsim.memory.grid.l1_requests import L1Requests
 from gemmsim.memory.grid.marks import alike, in_groups
+from gemmsim.memory.grid.sector_lists import Sectors, in_lists
 from gemmsim.memory.native_loops import native_loop
 from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE, WRITE_PAST_L1
 from gemmsim.memory.requests.coalescer import SECTORS_PER_LINE, Coalesced
-from gemmsim.support.sorting import sorted_rows
 
 UNITS = (32, 16, 8, 4, 2)  # how many neighbouring sectors may be treated as one; a word of a bitmap has room for each
 _BITS_SHIFT = 6  # entries of a word of a bitmap, and words for which a bit of its summary stands
@@ -27,19 +25,6 @@ _measure_groups, _collect_groups, _choose_groups, _list_words, _choose_in_words 
     native_loop("grid/touched_loop", function, "grid/marking", "grid/bit_words")
     for function in ("measure_groups", "collect_groups", "choose_groups", "list_words", "choose_in_words")
 )
-
-
-@dataclass(frozen=True)
-class Sectors:
-    """Lists of what blocks access, in which each pair of a sector and an instruction occurs once; all int64.
-
-    List i has the entries start[i]:start[i + 1]. The other arrays have one element an entry.
-    """
-
-    start: NDArray[np.int64]
-    sector: NDArray[np.int64]
-    pc: NDArray[np.int64]
-    operation: NDArray[np.int64]
 
 
 def touched(requests: L1Requests, coalesced: Coalesced, movers: int, grain: int, most: int) -> Touched | None:
@@ -97,15 +82,24 @@ class Touched:
         start = low >> _BITS_SHIFT << _BITS_SHIFT
         words = max(0, high - start >> _BITS_SHIFT) + 1
         self._bits = Bits(np.zeros(words, np.uint64), np.zeros((words >> _BITS_SHIFT) + 1, np.uint64), start)
-        self._first, self._behind = alike(self._marks, 1 << _BITS_SHIFT)
-        entries, apart = np.zeros(len(found), np.int64), np.zeros(len(UNITS), np.uint64)
-        different = np.flatnonzero(self._first == np.arange(len(found)))
-        _measure_groups(self._marks, coalesced, self._bits, different, entries, apart)
+        number, place = alike(self._marks)
+        # Groups that lie apart by whole units have their entries at the same places of units. When only some groups
+        # are marked it is known how many entries a unit has at most.
+        apart_by, self.unit, first = 0, 1, np.zeros(0, np.int64)
+        while self.unit > apart_by:
+            apart_by, marked = self.unit, len(first)
+            _, first, of_group = np.unique(number * apart_by + place % apart_by, return_index=True, return_inverse=True)
+            if len(first) == marked:  # all that are different are known
+                break
+            entries, apart = np.zeros(len(found), np.int64), np.zeros(len(UNITS), np.uint64)
+            _measure_groups(self._marks, coalesced, self._bits, first, entries, apart)
+            self.unit = next((UNITS[-1 - n] >> 1 for n, differ in enumerate(apart.tolist()) if differ), UNITS[0])
+        self._first = first[of_group]
+        self._behind = place - place[self._first]
         entries = entries[self._first]
         pc = pcs[found % max(len(pcs), 1)]
         self.groups = Groups(found // max(len(pcs), 1), pc, operation_of_pc[pc], entries)
         self.low, self.high = low, high
-        self.unit = next((UNITS[-1 - n] >> 1 for n, differ in enumerate(apart.tolist()) if differ), UNITS[0])
 
     def _collected(
         self, groups: NDArray[np.int64], ends: NDArray[np.int64], unit: int, columns: tuple[NDArray[np.int64], ...]
@@ -193,14 +187,8 @@ class Touched:
             sector, count, alone = (
                 np.concatenate(pair) for pair in ((sector, more), (count, more_count), (alone, those))
             )
-        # There may be millions of units; lists and groups are far fewer.
-        lists, of_groups = (np.repeat(of.astype(np.int32), count) for of in (groups.list[alone], alone))
-        number, sector, group = sorted_rows(lists, sector, of_groups)
-        del lists, of_groups
-        start = np.searchsorted(number, np.arange(self.lists + 1))
-        del number
         sector -= low
-        return Sectors(start, sector, groups.pc[group], groups.operation[group])
+        return in_lists(self.groups, self.lists, alone, sector, count)
 
 
 def _filled(sector: NDArray[np.int64], begins: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _VECTOR_BYTES = 1 << 28  # for all vectors; only those in use take this machine's memory
 _MOST_VECTORS = 1 << 16
-_MEMO_SLOTS, _CONTENT_SLOTS = 1 << 20, 1 << 18
+_CONTENT_SLOTS = 1 << 18
 # What a GEMM computes from its data differs by block, too. Far fewer are needed for what leads to an address.
 _MOST_LOADS, _MOST_OF_DATA = 512, 4_000
 # An evaluation is one of an operation for every block. So many of them take about a second.
@@ -75,14 +75,15 @@ class BlockClass:
         other blocks are compared. Movers that differ only for blocks that are not become one.
         """
         left = np.isin(self.members, blocks)
-        _, first, number = np.unique(self.offset_bytes[:, left], axis=0, return_index=True, return_inverse=True)
-        kept = np.sort(first)
-        mover = np.searchsorted(kept, first)[number.reshape(-1)].astype(np.int32)
+        offset_bytes = self.offset_bytes[:, left]
+        first: dict[bytes, int] = {}  # of each row the first one like it, without sorting rows of a megabyte
+        alike = [first.setdefault(row.tobytes(), number) for number, row in enumerate(offset_bytes)]
+        kept, mover = np.unique(alike, return_inverse=True)
         return replace(
             self,
             members=self.members[left],
-            record_mover=mover[self.record_mover],
-            offset_bytes=self.offset_bytes[kept][:, left],
+            record_mover=mover.astype(np.int32)[self.record_mover],
+            offset_bytes=offset_bytes[kept],
             more_threads=self.more_threads[:, left],
         )
 
@@ -110,8 +111,8 @@ class Tables:
         self._shared = np.zeros_like(executor.state.shared)
         self._local = np.zeros_like(executor.state.local)
         self._content = np.full(_CONTENT_SLOTS, -1, np.int32)
-        self._keys = np.zeros(_MEMO_SLOTS, np.uint64)
-        self._values = np.zeros((_MEMO_SLOTS, words.RESULTS), np.int32)
+        self._keys = np.zeros(2 * words.MOST_MEMO_SLOTS, np.uint64)
+        self._values = np.zeros((2 * words.MOST_MEMO_SLOTS, words.RESULTS), np.int32)
         self._scratch = np.zeros(executor.state.registers.shape[1], np.uint32)
         self._saved = np.zeros((words.RESULTS, WARP_LANES), np.uint32)
         self._outcome = np.zeros((words.RESULTS, padded), np.uint32)
@@ -166,7 +167,7 @@ class Tables:
             words.BLOCKS: self.vectors.shape[1],
             words.CAPACITY: len(self.vectors),
             words.CONTENT_SLOTS: _CONTENT_SLOTS,
-            words.MEMO_SLOTS: _MEMO_SLOTS,
+            words.MEMO_SLOTS: words.FIRST_MEMO_SLOTS,
             words.SHADOW_OFFSET: self.shadow.ctypes.data - executor.state.registers.ctypes.data,
         }
         for slot, array in arrays.items():

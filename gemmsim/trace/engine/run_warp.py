@@ -254,11 +254,17 @@ def warp_runner(sanitizing: bool, relating: bool, interleaving: bool):
                     if taken != active:
                         add_path(warp, pc + 1, active & ~taken, words.RUNNABLE, 0)
                     active, pc = taken, get_n32(op, micro.TARGET)
-            elif kind == _IDLE and not streams:
-                others = get_n32(op, micro.IMMEDIATE) - 1
-                _count(executed, threads, get_n32(op, micro.INSTRUCTION) + 1, others, population(mask))
+            elif kind == _IDLE and not (interleaving and streams):
+                # Where blocks take turns, one may end at any instruction of a stream.
+                following, others = get_n32(op, micro.INSTRUCTION) + 1, get_n32(op, micro.IMMEDIATE) - 1
+                if streams:
+                    others = min(others, budget, issue_limit - issued)  # the block stops where it is to stop
+                    for more in range(others):
+                        set_i32(pcs, issued + more, following + more)
+                    issued += others
+                _count(executed, threads, following, others, population(mask))
                 budget -= others
-                pc = get_n32(op, micro.TARGET)
+                pc = get_i32(get_u64(context, words.START_AT), following + others)
             elif kind == _DIVERGENT:
                 expected = get_u32(row_of(registers, op, micro.SOURCE), first_set(mask))
                 expected = (expected ^ get_u32(op, micro.SOURCE_FLIP)) & np.uint32(get_i64(warp, words.ALIVE))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.native.function import NativeFunction
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.free_memory import free_memory_bytes
 from gemmsim.support.warp import WARP_LANES
@@ -19,7 +20,6 @@ from gemmsim.trace.types import Patterns, Sketch, Syncs, WarpTrace, active_lanes
 _FIRST_CAPACITY = 1 << 24
 # A trace has so many records and instructions at most, which take 1.3 and 1 GiB.
 _MOST_KEPT, _MOST_ISSUED = 1 << 26, 1 << 28
-_LONG_SEGMENT = 64  # where segments hold more items on average, copying them one by one is cheaper than item by item
 # What sorting the records and the models of memory and time add to the 16 bytes of a record
 _MORE_BYTES_A_RECORD = 48
 _MOST_RECORDS = 3  # that one instruction leaves: a generic access may reach global, shared and local memory
@@ -30,6 +30,9 @@ _SLOTS = [
     *(words.RECORD_PC_AT, words.RECORD_PATTERN_AT, words.RECORD_BASE_AT, words.RECORD_MOVER_AT),
     *(words.SEGMENT_WARP_AT, words.SEGMENT_START_AT, words.SEGMENT_RECORD_AT, words.PC_AT, words.SYNC_AT),
 ]
+_put_in_order = NativeFunction(
+    "gemmsim.trace.engine.in_order_loop", "put_in_order", [Path(__file__).with_name("in_order_loop.py")]
+)
 _MOST_SYNCS = 64  # rows that one instruction leaves at most: each lane may arrive at an mbarrier of its own
 
 
@@ -197,14 +200,16 @@ def _syncs(rows: NDArray[np.int64], pcs: _ByWarp, sorted_pcs: NDArray[np.int32])
     """Make `Syncs` of the rows that the executor left: each belongs to the newest execution of its instruction."""
     rows = rows[np.argsort(rows[:, words.SYNC_OF_WARP], kind="stable")]
     of_warp, pc = rows[:, words.SYNC_OF_WARP], rows[:, words.SYNC_PC]
-    chosen = np.flatnonzero(np.isin(sorted_pcs, np.unique(pc)))  # where instructions are that have any rows
+    instructions = max(int(pc.max()), int(sorted_pcs.max())) + 1
+    has_rows = np.zeros(instructions, np.bool_)
+    has_rows[pc] = True
+    chosen = np.flatnonzero(has_rows[sorted_pcs])
     warp = np.searchsorted(pcs.start, chosen, side="right") - 1
-    instructions = int(pc.max()) + 1
     keys, number = np.unique(
         np.append(warp * instructions + sorted_pcs[chosen], of_warp * instructions + pc), return_inverse=True
     )
     assert len(keys) << _ISSUE_BITS < 1 << 63, "instructions and warps are fewer than that"
-    place = (number[: len(chosen)].astype(np.int64) << _ISSUE_BITS) + pcs.numbers[chosen]
+    place = (number[: len(chosen)].astype(np.int64) << _ISSUE_BITS) + pcs.numbers(chosen)
     ascending = np.argsort(place)
     wanted = (number[len(chosen) :].astype(np.int64) << _ISSUE_BITS) + rows[:, words.SYNC_ISSUED]
     found = chosen[ascending][np.searchsorted(place[ascending], wanted) - 1]
@@ -266,19 +271,12 @@ class _ByWarp:
     def sorted(self, array: NDArray) -> NDArray:
         if self._in_order:
             return array[: self._total]
-        if len(self._first) * _LONG_SEGMENT < self._total:
-            pieces = zip(self._first.tolist(), (self._first + self._length).tolist(), strict=True)
-            return np.concatenate([array[begin:end] for begin, end in pieces])
-        return array[self._items]
+        found = np.empty(self._total, array.dtype)
+        _put_in_order(array, self._first, self._length, found)
+        return found
 
-    @property
-    def numbers(self) -> NDArray[np.int64]:
-        """For each item in the order of warps, where it was before: int64 [items]."""
-        return np.arange(self._total) if self._in_order else self._items
-
-    @cached_property
-    def _items(self) -> NDArray[np.int64]:
-        length = self._length
-        items = np.repeat(self._first - (np.cumsum(length) - length), length)
-        items += np.arange(self._total)
-        return items
+    def numbers(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return where items were before that are at some places in the order of warps: int64 [places]."""
+        ends = np.cumsum(self._length)
+        segment = np.searchsorted(ends, places, side="right")
+        return places + (self._first - (ends - self._length))[segment]

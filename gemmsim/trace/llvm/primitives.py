@@ -7,6 +7,7 @@ shapes to a function for every simulated load would cost more than the load.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from llvmlite import ir
@@ -24,10 +25,13 @@ from gemmsim.native.parts import (
     alloca_once,
     instruction,
 )
+from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro
-from gemmsim.trace.llvm.lane_operations import SIGNATURE, VECTOR, declare, is_full, lanes_of, splat, store_rows
+from gemmsim.trace.llvm.lane_operations import SIGNATURE, VECTOR, is_full, lanes_of, splat, store_rows
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
+_AT_ONCE = 8  # words that a vector register of the processor holds
+_LANES_OF_REGISTER = ir.VectorType(_I32, _AT_ONCE)
 
 
 def _element(builder: Any, address: Any, index: Any, bits: int) -> Any:
@@ -263,12 +267,18 @@ def masked_row(builder: Any, to: Any, source: Any, keep: Any, set_bits: Any) -> 
     builder.store(builder.or_(kept, splat(builder, set_bits)), _row(builder, to), align=4)
 
 
-@instruction(WORD, ADDRESS)
-def ones_of_row(builder: Any, row: Any) -> Any:
-    """ones_of_row(row): the bits that are set in the word of any lane."""
-    name = "llvm.vector.reduce.or.v32i32"
-    reduce = declare(builder.module, name, _I32, [VECTOR["u32"]])
-    return builder.call(reduce, [builder.load(_row(builder, row), align=4)])
+@instruction(TRUTH, ADDRESS)
+def any_of_row(builder: Any, row: Any) -> Any:
+    """any_of_row(row): whether any bit is set in the word of any lane."""
+    words = builder.load(_row(builder, row), align=4)
+    lanes = range(WARP_LANES)
+    parts = [
+        builder.shuffle_vector(words, words, ir.Constant(_LANES_OF_REGISTER, list(lanes[first : first + _AT_ONCE])))
+        for first in lanes[::_AT_ONCE]
+    ]
+    # The processor tests one register of 256 bits. It would take longer to combine the words of the lanes.
+    some = builder.bitcast(functools.reduce(builder.or_, parts), ir.IntType(32 * _AT_ONCE))
+    return builder.icmp_unsigned("!=", some, ir.Constant(some.type, 0))
 
 
 @instruction(INDEX, WORD)

@@ -165,4 +165,3 @@ def _join(code: NDArray[np.uint32], start: NDArray[np.int32]) -> None:
     after = np.minimum.accumulate(np.where(nothing, len(first), number)[::-1])[::-1][nothing]
     at = first[nothing]
     code[at, micro.OP], code[at, micro.IMMEDIATE] = CONTROL_NUMBER["idle"], after - number[nothing]
-    code[at, micro.TARGET] = start[after]

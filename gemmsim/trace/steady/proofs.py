@@ -192,9 +192,9 @@ class Proofs:
         warps, first, step, blocks = followed
         loop = (warps, instructions[0])
         ways: list[list[int]] = [[]]
-        if known and np.array_equal(known[0].step, step):
+        if known and loop not in self._vain and np.array_equal(known[0].step, step):
             unknown = known[0].others(first, blocks)
-            if not any(step[:, at : at + WARP_LANES].any() for at in unknown) and loop not in self._vain:
+            if not step[:, np.add.outer(np.array(unknown, np.int64), np.arange(WARP_LANES))].any():
                 ways.insert(0, unknown)
         for unknown in ways:
             self._walk.forget()

@@ -11,7 +11,7 @@ from requests_builder import coalesced_of, requests_of
 from gemmsim.gpu.load import load_gpu
 from gemmsim.memory.grid import footprint
 from gemmsim.memory.grid.footprint import Visits, Wave, _known, _visit_waves, estimate
-from gemmsim.memory.grid.touched import Sectors
+from gemmsim.memory.grid.sector_lists import Sectors
 from gemmsim.memory.requests.cache_operations import READ, WRITE
 from gemmsim.trace.types import Relation
 

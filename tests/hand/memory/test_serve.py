@@ -12,7 +12,7 @@ from trace_builder import Accesses, launch, program, warp_trace
 from gemmsim.gpu.load import load_gpu
 from gemmsim.memory.grid import footprint
 from gemmsim.memory.grid.l1_requests import L1Requests
-from gemmsim.memory.grid.sector_assignment import assign_to_tiles, round_to_sectors, sectors_new_to_block
+from gemmsim.memory.grid.sector_assignment import Tiles, round_to_sectors, sectors_new_to_block
 from gemmsim.memory.requests.cache_operations import READ
 from gemmsim.memory.requests.coalescer import coalesce
 from gemmsim.memory.serve import serve
@@ -305,12 +305,12 @@ def test_a_tile_comes_from_dram_as_a_whole_or_not_at_all() -> None:
     requests = loads_by([5, 5, 6, 5, 5] * 4, [0] * 20, [0] * 20, [0, 5, 10, 15, 20])
     share = np.zeros(7)
     share[5], share[6] = 0.25, 1.0
-    found = assign_to_tiles(np.full(20, 4), share[requests.pc], requests).reshape(2, 2, 5)
+    found = Tiles(requests).assign(np.full(20, 4), share[requests.pc]).reshape(2, 2, 5)
     assert (found[:, 0] == found[:, 1]).all()  # the warps of a block alike
     assert found[0, 0].tolist() == [0, 4, 4, 0, 0]  # a quarter of four tiles: one
     assert found[1, 0].tolist() == [0, 4, 4, 0, 0]
     none = loads_by([], [], [], [0, 0, 0])
-    assert assign_to_tiles(np.zeros(0, np.int64), np.zeros(0), none).tolist() == []
+    assert Tiles(none).assign(np.zeros(0, np.int64), np.zeros(0)).tolist() == []
 
 
 def test_what_an_access_brings_where_64_bytes_are_fetched() -> None:

@@ -12,7 +12,8 @@ from requests_builder import coalesced_of, requests_of
 
 from gemmsim.memory.grid.l1_requests import L1Requests
 from gemmsim.memory.grid.marks import alike
-from gemmsim.memory.grid.touched import Sectors, touched
+from gemmsim.memory.grid.sector_lists import Sectors
+from gemmsim.memory.grid.touched import touched
 from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE
 from gemmsim.memory.requests.coalescer import Coalesced
 
@@ -117,13 +118,28 @@ def test_groups_that_are_alike_are_marked_once() -> None:
     requests = requests_of(base, shape, np.repeat([0, 1, 2, 3] * 2, 60), np.array([0, 3, 7, 8]), 2, 1)
     requests = replace(requests, times=times + 1, step=np.array([-64, 0, 4, 8, 64, 700])[step])
     hold(requests, coalesced, 1)
-    shifts = np.array([0, 64, 0, 640, 64, 0, 0, 0])
     marked = touched(requests, coalesced, 4, 1, FAR)
     assert marked is not None
-    first, behind = alike(marked._marks, 64)
-    # Each list has requests of each of four instructions.
-    assert first.reshape(8, 4)[:, 0].tolist() == [0, 0, 8, 0, 0, 20, 0, 8]
-    assert behind.reshape(8, 4)[:, 0].tolist() == shifts.tolist()
+    number, place = alike(marked._marks)
+    # Each list has requests of each of four instructions. The shifts from the first list with the same requests on
+    assert number.reshape(8, 4)[:, 0].tolist() == [0, 0, 0, 0, 0, 0, 0, 0]
+    assert (place - place[0]).reshape(8, 4)[:, 0].tolist() == [0, 64, 32, 640, 64, 7, 0, 32]
+
+
+@pytest.mark.parametrize("unit", [1, 2, 4, 8, 16, 32])
+def test_groups_that_are_alike_elsewhere_in_a_unit_are_marked_by_themselves(unit: int) -> None:
+    """Eight lists have the same requests, each of aligned pieces of `unit` sectors, but for a shift by as many or by
+    half as many. By the first ones alone, there are `unit` sectors in a unit."""
+    chance = np.random.default_rng(unit)
+    coalesced = coalesced_of([[unit * p + s for p in piece for s in range(unit)] for piece in ([0], [0, 3], [1, 2])])
+    base, shape, times, step = (np.tile(chance.integers(n, size=60), 8) for n in (50, 3, 4, 3))
+    for last in (unit, unit // 2):
+        shift = np.repeat(unit * np.array([0, 1, 5, 0, 2, 64, 7, 0]) + np.array([0] * 7 + [last]), 60)
+        requests = requests_of(
+            unit * base + shift + (1 << 20), shape, np.repeat([0, 1, 2, 3] * 2, 60), np.arange(4), 2, 1
+        )
+        requests = replace(requests, times=times + 1, step=unit * np.array([0, 1, 9])[step])
+        hold(requests, coalesced, max(1, unit // 2) if last < unit else unit)
 
 
 def test_lines_that_continue_one_another_are_marked_together() -> None:

@@ -44,6 +44,18 @@ def test_halfway_goes_to_the_even_pattern() -> None:
     assert to_items("e5m2", np.array([9.0, 11.0])).tolist() == [0x48, 0x4A]  # of 8 (0x48), 10 (0x49) and 12 (0x4a)
 
 
+@pytest.mark.parametrize("dtype", ["e4m3", "e5m2"])
+def test_many_singles_become_what_each_of_them_does(dtype: str) -> None:
+    """All upper halves of a float32, NaN and infinity among them, and what lies next to each and halfway to the next;
+    then numbers as arrays have them."""
+    halves = np.arange(1 << 16, dtype=np.uint32)[:, None] << 16
+    values = (halves | np.array([0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF], np.uint32)).view(np.float32).reshape(-1)
+    values = np.append(values, np.random.default_rng(1).random(100_000, np.float32) - np.float32(0.5))
+    with np.errstate(invalid="ignore"):  # some are signaling NaN
+        one_by_one = to_items(dtype, values.astype(np.float64))
+    assert (to_items(dtype, values) == one_by_one).all()
+
+
 def test_beyond_the_largest_number() -> None:
     """fp8 saturates; infinity is infinity where the type has it."""
     assert to_items("e4m3", np.array([500.0, -1e9])).tolist() == [0x7E, 0xFE]

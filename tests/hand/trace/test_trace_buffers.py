@@ -27,14 +27,13 @@ def test_items_follow_their_warps(segments: list[tuple[int, int]]) -> None:
     for warp, count in segments:
         by_warp[warp] += [next(numbers) for _ in range(count)]
     warps = np.array([warp for warp, _ in segments], np.int32)
-    for long_segment in (0, 1000):  # all count as long, then none
-        before, trace_buffers._LONG_SEGMENT = trace_buffers._LONG_SEGMENT, long_segment
-        try:
-            found = trace_buffers._ByWarp(warps, first, len(items), 4)
-            assert found.sorted(np.append(items, [7, 7])).tolist() == list(chain(*by_warp.values()))
-        finally:
-            trace_buffers._LONG_SEGMENT = before
-        assert found.start.tolist() == np.cumsum([0, *(len(by_warp[warp]) for warp in range(4))]).tolist()
+    found = trace_buffers._ByWarp(warps, first, len(items), 4)
+    for kind in (np.int64, np.uint16):
+        ordered = found.sorted(np.append(items, [7, 7]).astype(kind))
+        assert ordered.dtype == kind and ordered.tolist() == list(chain(*by_warp.values()))
+    places = np.arange(len(items))[::-1]
+    assert (items[found.numbers(places)] == found.sorted(items)[places]).all()
+    assert found.start.tolist() == np.cumsum([0, *(len(by_warp[warp]) for warp in range(4))]).tolist()
 
 
 def test_what_is_in_order_is_not_copied() -> None:

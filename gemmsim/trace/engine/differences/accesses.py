@@ -26,6 +26,7 @@ from gemmsim.trace.engine.differences.vectors import (
 from gemmsim.trace.engine.move import move
 from gemmsim.trace.launch_data.device_memory import FIRST_ADDRESS
 from gemmsim.trace.llvm.primitives import (
+    any_of_row,
     equal_lanes,
     first_set,
     get_i32,
@@ -38,7 +39,6 @@ from gemmsim.trace.llvm.primitives import (
     has,
     lane_address,
     moved,
-    ones_of_row,
     row_of,
     set_i32,
     set_i64,
@@ -134,6 +134,30 @@ def _content_at(context, address, size):
     return np.int64(-1)
 
 
+@subroutine(TRUTH, ADDRESS, ADDRESS, INDEX, INDEX, INDEX, TRUTH)
+def _contents(context, address, number, size, signed, outside):
+    """Make the candidate of the words that each block loads from another address, or where `outside` holds one that
+    tells which blocks load from outside of all arrays; return whether none does. Other parameters: see `_loaded`.
+
+    Neighbouring blocks often load the same word, which is looked up once.
+    """
+    own = tables_of(context)
+    vector, candidate = vector_at(own, number), vector_at(own, get_i64(own, words.USED))
+    leader = _content_at(context, address, size)
+    top = np.int64(1) << (8 * size - 1) if size < 4 and signed != 0 else np.int64(0)
+    inside, before, content = leader >= 0, np.int64(0), leader
+    for b in range(get_i64(own, words.BLOCKS)):
+        element = get_i32(vector, b)
+        if element != before:
+            before, content = element, _content_at(context, moved(address, element), size)
+            inside &= content >= 0
+        if outside:
+            set_u32(candidate, b, np.uint32(1) if content < 0 else np.uint32(0))
+        else:
+            set_u32(candidate, b, np.uint32(((content ^ top) - (leader ^ top)) & 0xFFFFFFFF))
+    return inside
+
+
 @subroutine(INDEX, ADDRESS, ADDRESS, INDEX, INDEX, INDEX)
 def _loaded(context, address, number, size, signed):
     """Return the vector of a word that each block loads from another address.
@@ -153,25 +177,12 @@ def _loaded(context, address, number, size, signed):
     set_i64(own, words.LOADS_LEFT, left - 1)
     if left <= 0:
         return np.int64(words.UNKNOWN)
-    blocks, found, used = get_i64(own, words.BLOCKS), np.int64(0), get_i64(own, words.USED)
-    leader = _content_at(context, address, size)
-    candidate = vector_at(own, get_i64(own, words.USED))
-    for inside in range(2):  # first a vector that tells which blocks are outside, then that of the words
-        for b in range(blocks):
-            content = _content_at(context, moved(address, get_i32(vector_at(own, number), b)), size)
-            if inside == 0:
-                set_u32(candidate, b, np.uint32(1) if content < 0 else np.uint32(0))
-                continue
-            if size < 4 and signed != 0:
-                top = np.int64(1) << (8 * size - 1)
-                content = ((content ^ top) - top) - ((leader ^ top) - top)
-            else:
-                content -= leader
-            set_u32(candidate, b, np.uint32(content & 0xFFFFFFFF))
-        found = intern(own)
-        if inside == 0 and found != 0:
-            must_be_zero(own, found)
-            candidate = vector_at(own, get_i64(own, words.USED))
+    used = get_i64(own, words.USED)
+    if not _contents(context, address, number, size, signed, False):
+        _contents(context, address, number, size, signed, True)
+        must_be_zero(own, intern(own))
+        _contents(context, address, number, size, signed, False)
+    found = intern(own)
     for made in range(used, get_i64(own, words.USED)):
         set_u8(get_u64(own, words.DATA_AT), made, 1)
     set_u64(get_u64(own, words.MEMO_KEYS_AT), slot, key)
@@ -208,12 +219,12 @@ def _move_in_block(context, registers, op, mask, rows, local):
 
     Parts of words are not followed: they are unknown once anything in these memories differs.
     """
-    own, how, some = tables_of(context), get_n32(op, micro.ACCESS), np.uint32(0)
+    own, how, some = tables_of(context), get_n32(op, micro.ACCESS), False
     size, kind = how & micro.SIZE_MASK, how >> micro.KIND_SHIFT
     if kind != micro.LOAD:
         for word in range((size + 3) >> 2):
-            some |= ones_of_row(moved(shadow_of(own, registers, op, micro.SECOND_SOURCE), 128 * word))
-    if some == 0 and get_i64(own, words.DIFFERENT) == 0:
+            some |= any_of_row(moved(shadow_of(own, registers, op, micro.SECOND_SOURCE), 128 * word))
+    if not some and get_i64(own, words.DIFFERENT) == 0:
         if kind != micro.STORE:
             _set_results(own, registers, op, mask, np.int64(0))
         return
@@ -263,7 +274,7 @@ def relate_access(context, registers, op, mask, first_record):
     if mask != globally:
         same_for_all(own, shadow, mask & ~globally)
         same_for_all(own, moved(shadow, 128), mask & ~globally)
-    if globally != 0 and (ones_of_row(shadow) | ones_of_row(moved(shadow, 128))) != 0:
+    if globally != 0 and (any_of_row(shadow) or any_of_row(moved(shadow, 128))):
         mover = _mover(own, rows, shadow, globally)
     note_movers(context, first_record, mover)
     if space == micro.CONSTANT:

@@ -11,6 +11,7 @@ from gemmsim.trace.engine.differences import words
 from gemmsim.trace.engine.differences.lane_differences import guard_differs, relate_lanes
 from gemmsim.trace.engine.differences.vectors import must_be_zero, shadow_of, tables_of
 from gemmsim.trace.llvm.primitives import (
+    any_of_row,
     call_part,
     copy_row,
     equal_lanes,
@@ -22,7 +23,6 @@ from gemmsim.trace.llvm.primitives import (
     get_u64,
     has,
     moved,
-    ones_of_row,
     row_of,
     set_i32,
     set_i64,
@@ -52,7 +52,7 @@ def same_for_all(own, shadow, lanes):
 
     shadow  address of the row's shadow
     """
-    if ones_of_row(shadow) != 0:
+    if any_of_row(shadow):
         for lane in range(32):
             if has(lanes, lane) and get_i32(shadow, lane) != 0:
                 must_be_zero(own, get_i32(shadow, lane))
@@ -114,7 +114,7 @@ def _relate_exchange(own, registers, op, mask):
         splat_row(shadow_of(own, registers, op, micro.SECOND_RESULT), np.uint32(0), written)
         return
     if kind == micro.TRANSPOSE:
-        splat_row(result, np.uint32(words.UNKNOWN) if ones_of_row(source) != 0 else np.uint32(0), written)
+        splat_row(result, np.uint32(words.UNKNOWN) if any_of_row(source) else np.uint32(0), written)
         return
     same_for_all(own, source, mask)
     splat_row(result, np.uint32(0), written)
@@ -128,7 +128,7 @@ def _relate_matrix(own, registers, op):
     for source in range(3):
         shadow = shadow_of(own, registers, op, micro.SOURCE + micro.SOURCE_COLUMNS * source)
         for row in range(_FRAGMENT_ROWS):
-            if ones_of_row(moved(shadow, 128 * row)) != 0:
+            if any_of_row(moved(shadow, 128 * row)):
                 number = np.uint32(words.UNKNOWN)
     wide = 2 if get_u32(op, micro.SECOND_IMMEDIATE) == np.uint32(F64) else 1
     for row in range(2 * (get_n32(op, micro.THIRD_IMMEDIATE) >> 3) * wide):
@@ -145,7 +145,7 @@ def _relate_warpgroup(own, registers, op):
     for source, count in ((0, 4), (1, 2), (2, rows), (3, 1)):
         shadow = shadow_of(own, registers, op, micro.SOURCE + micro.SOURCE_COLUMNS * source)
         for row in range(count):
-            different = different or ones_of_row(moved(shadow, 128 * row)) != 0
+            different = different or any_of_row(moved(shadow, 128 * row))
     for row in range(rows):
         shadow = moved(shadow_of(own, registers, op, micro.RESULT), 128 * row)
         splat_row(shadow, np.uint32(words.UNKNOWN) if different else np.uint32(0), _FULL)
@@ -164,7 +164,7 @@ def _relate_matrix_move(context, own, registers, op):
             splat_row(moved(shadow_of(own, registers, op, micro.RESULT), 128 * row), number, _FULL)
         return
     for row in range(rows):
-        if ones_of_row(moved(shadow_of(own, registers, op, micro.SECOND_SOURCE), 128 * row)) != 0:
+        if any_of_row(moved(shadow_of(own, registers, op, micro.SECOND_SOURCE), 128 * row)):
             different = True
     if moves and different:
         set_i64(own, words.DIFFERENT, 1)

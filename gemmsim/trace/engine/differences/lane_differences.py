@@ -20,6 +20,7 @@ from gemmsim.trace.engine.differences.vectors import (
 )
 from gemmsim.trace.llvm.primitives import (
     alike_lanes,
+    any_of_row,
     copy_row,
     equal_lanes,
     first_set,
@@ -33,7 +34,6 @@ from gemmsim.trace.llvm.primitives import (
     masked_row,
     moved,
     moved_row,
-    ones_of_row,
     row_of,
     set_i32,
     set_i64,
@@ -55,7 +55,7 @@ def guard_differs(own, registers, op, active):
     if get_u32(op, micro.FLAGS) & micro.UNGUARDED != 0:
         return np.uint32(0)
     guard, lanes = shadow_of(own, registers, op, micro.GUARD), np.uint32(0)
-    if ones_of_row(guard) == 0:
+    if not any_of_row(guard):
         return lanes
     for lane in range(32):
         if has(active, lane) and get_u8(get_u64(own, words.SAME_AT), get_i32(guard, lane)) == 0:
@@ -108,7 +108,7 @@ def _steady(own, rule, registers, op, lanes):
     differing, count = np.int64(0), np.int64(0)
     for i in range(get_i64(rule, words.SOURCES)):
         shadow = shadow_row(own, moved(registers, 4 * get_i64(rule, words.SOURCE_AT + i)))
-        if ones_of_row(shadow) != 0:
+        if any_of_row(shadow):
             if get_i64(rule, words.EXACT_IF) >> i & 1 != 0:
                 lanes &= equal_lanes(shadow, np.uint32(0))
             else:
@@ -187,10 +187,10 @@ def relate_lanes(context, registers, op, active, mask):
     if get_u32(op, micro.FLAGS) & micro.UNIFORM != 0:
         written = _FULL if mask != 0 else mask
         varying = _FULL if varying != 0 else varying
-    some = np.uint32(0)
+    some = False
     for i in range(get_i64(rule, words.SOURCES)):
-        some |= ones_of_row(shadow_row(own, moved(registers, 4 * get_i64(rule, words.SOURCE_AT + i))))
-    if some == 0 and varying == 0:
+        some |= any_of_row(shadow_row(own, moved(registers, 4 * get_i64(rule, words.SOURCE_AT + i))))
+    if not some and varying == 0:
         for j in range(get_i64(rule, words.RESULTS_COUNT)):
             at = moved(registers, 4 * get_i64(rule, words.RESULT_AT + j))
             splat_row(shadow_row(own, at), np.uint32(0), written)
@@ -208,7 +208,7 @@ def _relate_bits(own, rule, registers, op, lanes):
     """
     differing, count, first = np.int64(0), np.int64(0), first_set(lanes)
     for i in range(get_i64(rule, words.SOURCES)):
-        if ones_of_row(shadow_row(own, moved(registers, 4 * get_i64(rule, words.SOURCE_AT + i)))) != 0:
+        if any_of_row(shadow_row(own, moved(registers, 4 * get_i64(rule, words.SOURCE_AT + i)))):
             differing, count = np.int64(i), count + 1
     at = 4 * get_i64(rule, words.SOURCE_AT + differing)
     source = moved(registers, at)

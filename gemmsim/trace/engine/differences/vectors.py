@@ -61,18 +61,18 @@ def intern(own):
     """
     blocks, used = get_i64(own, words.BLOCKS), get_i64(own, words.USED)
     candidate, excluded = vector_at(own, used), get_u64(own, words.EXCLUDED_AT)
-    low, high, bits, key = np.int64(0), np.int64(0), np.uint32(0), np.uint64(blocks)
+    low, high, bits, key, weight = np.int64(0), np.int64(0), np.uint32(0), np.uint64(blocks), np.uint64(0)
     if get_i64(own, words.EXCLUSIONS) != 0:
         for b in range(blocks):
             kept = np.uint32(get_u8(excluded, b) == 0)
             set_u32(candidate, b, get_u32(candidate, b) * kept)
-    # No step of this loop waits for the one before, so that the processor does several at once.
+    # The processor does several steps of this loop at once. It multiplies 32 bits far quicker than 64.
     for b in range(blocks):
         element = get_i32(candidate, b)
         low, high = min(low, element), max(high, element)
         bits |= get_u32(candidate, b)
-        weight = np.uint64(b + 1) * _MIX
-        key += np.uint64(element) * (weight ^ (weight >> np.uint64(32)))
+        weight += _MIX
+        key += np.uint64(get_u32(candidate, b)) * (weight >> np.uint64(32))
     if low == 0 and high == 0:
         return np.int64(0)
     table, last = get_u64(own, words.CONTENT_AT), get_i64(own, words.CONTENT_SLOTS) - 1
@@ -240,18 +240,42 @@ def evaluate(own, rule, registers, op, lane, numbers):
             set_u8(get_u64(own, words.DATA_AT), number, 1)
 
 
+@subroutine(INDEX, ADDRESS, INDEX, ADDRESS)
+def _slot_of(keys, slots, key):
+    """Return which of the slots from number `slots` on, of which there are as many, has `key`, or the empty one for
+    it."""
+    slot = slots + key_slot(key, slots - 1)
+    while get_u64(keys, slot) != np.uint64(0) and get_u64(keys, slot) != key:
+        slot = slots + ((slot + 1) & (slots - 1))
+    return slot
+
+
+@subroutine(NOTHING, ADDRESS)
+def _make_room(own):
+    """Double the memo's slots; where there are as many as may be, empty it."""
+    keys, slots = get_u64(own, words.MEMO_KEYS_AT), get_i64(own, words.MEMO_SLOTS)
+    if slots == words.MOST_MEMO_SLOTS:
+        set_i64(own, words.MEMO_USED, 0)
+        for slot in range(slots, 2 * slots):
+            set_u64(keys, slot, np.uint64(0))
+        return
+    values, size = get_u64(own, words.MEMO_VALUES_AT), 4 * words.RESULTS
+    set_i64(own, words.MEMO_SLOTS, 2 * slots)
+    for slot in range(slots, 2 * slots):
+        key = get_u64(keys, slot)
+        if key != np.uint64(0):
+            place = _slot_of(keys, 2 * slots, key)
+            set_u64(keys, place, key)
+            for j in range(words.RESULTS):
+                set_i32(moved(values, size * place), j, get_i32(moved(values, size * slot), j))
+
+
 @subroutine(INDEX, ADDRESS, ADDRESS)
 def memo_slot(own, key):
-    """Return where the memo keeps `key`, or the empty slot where it may be put. A memo that is half full is emptied."""
-    keys, last = get_u64(own, words.MEMO_KEYS_AT), get_i64(own, words.MEMO_SLOTS) - 1
-    if 2 * get_i64(own, words.MEMO_USED) > last:
-        set_i64(own, words.MEMO_USED, 0)
-        for slot in range(last + 1):
-            set_u64(keys, slot, np.uint64(0))
-    slot = key_slot(key, last)
-    while get_u64(keys, slot) != np.uint64(0) and get_u64(keys, slot) != key:
-        slot = (slot + 1) & last
-    return slot
+    """Return where the memo, which is less than half full, keeps `key`, or the empty slot where it may be put."""
+    if 2 * get_i64(own, words.MEMO_USED) >= get_i64(own, words.MEMO_SLOTS):
+        _make_room(own)
+    return _slot_of(get_u64(own, words.MEMO_KEYS_AT), get_i64(own, words.MEMO_SLOTS), key)
 
 
 @subroutine(ADDRESS, ADDRESS, ADDRESS)

@@ -7,7 +7,10 @@ VECTORS_AT, USED, CAPACITY = 1, 2, 3  # int32 [capacity, blocks]; so many are in
 LOWEST_AT, HIGHEST_AT = 4, 5  # int64 [capacity]: bounds of each vector's elements, blocks that were excluded left out
 BITS_AT = 25  # uint32 [capacity]: the bits that are set in any element of each vector
 CONTENT_AT, CONTENT_SLOTS = 6, 7  # int32 hash table of vectors by content; -1 where empty
-MEMO_KEYS_AT, MEMO_VALUES_AT, MEMO_SLOTS, MEMO_USED = 8, 9, 10, 11  # uint64 keys (0: empty), int32 [slots, RESULTS]
+# The memo: uint64 keys (0: empty) and int32 [slots, RESULTS]. It has as many slots as MEMO_SLOTS says, from the slot
+# with this number on, and grows to MOST_MEMO_SLOTS: one that is small stays in this machine's caches.
+MEMO_KEYS_AT, MEMO_VALUES_AT, MEMO_SLOTS, MEMO_USED = 8, 9, 10, 11
+FIRST_MEMO_SLOTS, MOST_MEMO_SLOTS = 1 << 10, 1 << 20
 SAME_AT, ALIGNED_AT = 12, 13  # uint8 [capacity]: elements must be 0, or multiples of 128, in the leader's class
 EXCLUDED_AT = 24  # uint8 [blocks]: blocks that are not in the leader's class
 RULES_AT = 14  # int64 [micro-operations, RULE_WORDS]
