@@ -47,16 +47,19 @@ def test_power_of_loops(row: list) -> None:
 
 @pytest.mark.parametrize("row", LOOPS, ids=lambda row: f"{row[1]}, every {row[2]}, board {row[0]}")
 def test_power_of_loops_at_several_rates(row: list) -> None:
-    """Within 15 %, also where several SMs get a byte that L2 reads once, by requests that merge or by multicast."""
-    _, work, _, mhz, a_second, a_read, watts, _ = row
-    kind = work.split(",")[0]
+    """Within 15 %, also where several SMs get a byte that L2 reads once, by requests that merge or by multicast. Of
+    bank conflicts 20: their wavefronts, of half the lanes each, take less than others."""
+    _, work, _, mhz, a_second, a_unit, watts, _ = row
+    kind = work.split(",")[0].split(" of LDS")[0]
     sm, dram = (0.0, 0.0) if kind == "nothing" else joules(f"{kind} and l2_byte" if "dram" in kind else kind)
     if "byte" in kind:
-        sm -= POWER.l2_byte_joules * (1 - 1 / a_read)
+        sm -= POWER.l2_byte_joules * (1 - 1 / a_unit)
     if kind.startswith(("loads", "stores")):
         sm += POWER.instruction_joules * INSTRUCTIONS_A_LINE / LOAD_BYTES
+    if kind == "wavefront":
+        sm += POWER.instruction_joules * a_unit
     found = watts_at(Energy(sm * a_second, dram * a_second), mhz * 1e6, mhz * 1e6, H200)
-    assert found == pytest.approx(watts, rel=0.15)
+    assert found == pytest.approx(watts, rel=0.2 if "two of them" in work else 0.15)
 
 
 def energy_of_gemm(name: str, operations: float, l2_sectors: float, dram_bytes: float) -> Energy:

@@ -7,7 +7,7 @@
 #include <cuda_fp16.h>
 #include <dlfcn.h>
 
-enum { NOTHING, FP32, FP64, FP16, INSTRUCTION, MMA_BF16, MMA_INT8, BF16, F16, TF32, E4M3, LOADS, STORES, BULK, MULTICAST };
+enum { NOTHING, LDS128, LDS32, LDS_WORD, LDS_TWICE, FP32, FP64, FP16, INSTRUCTION, MMA_BF16, MMA_INT8, BF16, F16, TF32, E4M3, LOADS, STORES, BULK, MULTICAST };
 
 #define F4(n) "+f"(d[n]), "+f"(d[n + 1]), "+f"(d[n + 2]), "+f"(d[n + 3])
 #define F16(n) F4(n), F4(n + 4), F4(n + 8), F4(n + 12)
@@ -127,6 +127,16 @@ __global__ void __launch_bounds__(WORK >= BF16 && WORK <= E4M3 ? 256 : 512)
         size_t at = blockIdx.x * apart + ((size_t)n * reps + r) * 32768;
 #pragma unroll
         for (int i = 0; i < 128; i++) {
+          if (WORK == LDS128 && i < 32) {
+            uint32_t a, b, c, d;
+            asm volatile("ld.volatile.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(a), "=r"(b), "=r"(c), "=r"(d) : "r"(base + t * 16 + i * 4096));
+            u[i % 8] ^= a ^ b; u[i % 8] ^= c ^ d;
+          }
+          if (WORK == LDS32 || WORK == LDS_WORD || WORK == LDS_TWICE) {  // all lanes, all of them one word, or two wavefronts
+            uint32_t a;
+            asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(a) : "r"(base + (WORK == LDS32 ? t * 4 : WORK == LDS_WORD ? t / 32 * 4 : t * 8) + i * 1024));
+            u[i % 8] ^= a;
+          }
           if (WORK == FP32) f[i % 16] = fmaf(f[i % 16], f[i % 16], c);  // x * x - 1.75 to 1.8 never settles
           if (WORK == FP64 && i < 64) g[i % 8] = fma(g[i % 8], g[i % 8], (double)c);
           if (WORK == FP16) h[i % 8] = __hfma2(h[i % 8], h[i % 8], hc);
@@ -234,6 +244,10 @@ int main(int argc, char** argv) {
     for (int pace : {0, 12000}) run<FP64>("fp64", 512, 8, pace, 512 * 128.);
     for (int pace : {0, 12000}) run<FP16>("fp16", 512, 8, pace, 512 * 512.);
     for (int pace : {0, 12000}) run<INSTRUCTION>("instruction", 512, 8, pace, 16 * 128.);
+    for (int pace : {0, 32000}) run<LDS128>("wavefront of LDS.128", 512, 8, pace, 16 * 32 * 4.);
+    for (int pace : {0, 32000}) run<LDS32>("wavefront of LDS", 512, 8, pace, 16 * 128.);
+    for (int pace : {0, 32000}) run<LDS_WORD>("wavefront of LDS, one word", 512, 8, pace, 16 * 128.);
+    for (int pace : {0, 64000}) run<LDS_TWICE>("wavefront of LDS, two of them", 512, 8, pace, 16 * 128 * 2.);
     for (int pace : {0, 10000}) run<MMA_BF16>("mma.sync tensor_bf16", 512, 8, pace, 16 * 16 * 4096.);
     for (int pace : {0, 10000}) run<MMA_INT8>("mma.sync tensor_int8", 512, 8, pace, 16 * 16 * 8192.);
     for (int pace : {0, 7000, 12000}) run<BF16>("tensor_bf16", 256, 24, pace, 2 * 64 * 256 * 16 * 2.);
