@@ -104,8 +104,7 @@ def simulate_caches(
     local = np.isin(requests.pc, of_stacks)
     wave = Wave(gpu.sm.count * placement.resident_blocks_per_sm, gpu.l2, begins is True)
     if relation is None:
-        residents = residents_of_grid(blocks, placement)
-        footprint = None
+        residents, footprint = residents_of_grid(blocks, placement), None
     else:
         block = requests.of_blocks(np.arange(len(blocks)))
         sample = SampledBlocks(
@@ -147,16 +146,13 @@ def simulate_caches(
             l2 = with_stack_sectors(l2, stacks, requests, np.where(local, weight, 0.0), stored)
     read = np.minimum(l2.footprint.read_sectors, to_fetch)
     written = written_to_dram(requests, coalesced, local, weight, l2.footprint, begins)
-    merged, may_merge = _merged(trace, requests, accesses, gpu, placement)
+    shares = _merged(trace, requests, accesses, gpu, placement)
     is_read = (requests.operation == READ) | (requests.operation == READ_PAST_L1)
-    l2_requests = weight @ (l1.l2_requests / made * np.where(is_read, 1 - merged[requests.pc], 1.0))
+    l2_requests = weight @ (l1.l2_requests / made * np.where(is_read, 1 - shares[0][requests.pc], 1.0))
     again = np.zeros(len(trace.record_pc), np.uint8) if trace.copies is None else trace.copies.again
     sent_again = np.bincount(trace.record_pc, trace.record_weight * again, instructions)
-
-    def with_others(share: NDArray[np.float64]) -> NDArray[np.float64]:
-        of_other_sms = np.minimum(by_instruction(np.where(is_read, sent, 0)) * share, to_fetch - read)
-        return of_other_sms + sent_again * (1 - 1 / max(1, gpu.l2.merged_requests))
-
+    of_others = np.minimum(by_instruction(np.where(is_read, sent, 0)) * shares, to_fetch - read)
+    merged_sectors, may_merge = of_others + sent_again * (1 - 1 / max(1, gpu.l2.merged_requests))
     return CacheResults(
         l2=(by_record(round_to_sectors(sent, requests.pc)) + again).astype(np.uint16),
         dram=by_record(l2.dram + written),
@@ -164,8 +160,8 @@ def simulate_caches(
         l1_hit_sectors=by_instruction(hit),
         l2_sectors=by_instruction(sent) + sent_again,
         dram_sectors=read,
-        merged_sectors=with_others(merged),
-        may_merge=with_others(may_merge),
+        merged_sectors=merged_sectors,
+        may_merge=may_merge,
         l2_requests=float(l2_requests),
         traffic=DramTraffic(float(read.sum()), l2.footprint.written_sectors),
         notes=l2.notes,
@@ -179,9 +175,9 @@ def _merged(
     accesses: dict[int, Access],
     gpu: GpuSpec,
     placement: Placement,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> NDArray[np.float64]:
     """Return the share of the reads of each instruction that reach L2 in one request with another SM's, and the share
-    that may, where it is the time of a load that decides (`CacheResults.may_merge`)."""
+    that may, where it is the time of a load that decides (`CacheResults.may_merge`): [2, instructions]."""
     merged, used = np.zeros((2, trace.executed.shape[1])), np.unique(requests.pc)
     merges = gpu.l2.merged_requests if len(gpu.sm.gpc_sms) > 1 else 1
     places = block_places(trace, requests, placement.first)
@@ -195,7 +191,7 @@ def _merged(
     # Each thread has its own local memory, and multicast requests join none.
     merged[:, [index for index, access in accesses.items() if access.space == "local"]] = 0.0
     merged[:, receivers(trace) > 1] = 0.0
-    return merged[0], merged[1]
+    return merged
 
 
 def _steps(trace: WarpTrace, accesses: dict[int, Access], placement: Placement) -> float:
