@@ -1,11 +1,15 @@
 """What a launch takes and what a limit of power makes of its clock, by hand."""
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from report_factory import traffic
+from trace_builder import program
 
 from gemmsim.gpu.load import load_gpu
-from gemmsim.sm.power import Energy, timed_within, watts_at
+from gemmsim.sm.power import Energy, energy_of, timed_within, watts_at
 from gemmsim.sm.types import Timing
 
 A40 = load_gpu("a40")
@@ -30,6 +34,19 @@ def timing(clock_hz: float | None) -> Timing:
     for name in Timing.__dataclass_fields__:
         object.__setattr__(found, name, values.get(name))
     return found
+
+
+def test_bytes_cost_their_way_from_l2_once_and_their_arrival_at_each_sm() -> None:
+    """Of 100 sectors 25 join another SM's request, and each arrives at the two blocks of a cluster; 10 are stored."""
+    rows = (
+        traffic(0, "global", "tma_ld", 16, l2_sectors=100, merged_sectors=25, receivers=2),
+        traffic(1, "global", "st", 4, l2_sectors=10, receivers=1),
+    )
+    counters = {"dram__sectors_read.sum": 3.0, "dram__sectors_write.sum": 1.0}
+    moved: Any = SimpleNamespace(instructions=rows, counters=counters)
+    power = replace(POWER, l2_byte_joules=1, sm_byte_joules=100, dram_read_byte_joules=7, dram_write_byte_joules=5)
+    found = energy_of(program("UTMALDG.2D", "STG.E"), (4, 4), moved, 8, replace(A40, power=power))
+    assert found == Energy(32 * (75 + 10 + 100 * (200 + 10)), 32 * (3 * 7 + 5), 8)
 
 
 def test_sms_without_blocks_take_no_cycles() -> None:
