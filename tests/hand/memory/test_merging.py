@@ -154,7 +154,8 @@ def test_results_are_those_of_the_rarest_store(bulk: bool, rounds: int) -> None:
 def test_tiles_of_blocks_that_compete_merge_less_in_the_counters_and_not_in_time(resident: int, kept: float) -> None:
     """Two blocks of each of eight SMs of two GPCs, one after the other or at once, load the same line by TMA. In time,
     the SM model says itself how far they are in step."""
-    blocks = dict.fromkeys(range(16), [[(LOAD, [4 * lane for lane in range(32)])]])
+    accesses: list[Accesses] = [[(LOAD, [4 * lane for lane in range(32)])]]
+    blocks = dict.fromkeys(range(16), accesses)
     given = replace(H200, sm=sm(4, 4))
     traffic = serve(program("UTMALDG.2D"), launch((16, 1, 1)), warp_trace(1, blocks), given, 65536, resident)
     asked = traffic.counters["l1tex__m_xbar2l1tex_read_sectors.sum"]
