@@ -56,9 +56,8 @@ class CacheResults:
     dram_sectors    float64 [instructions] sectors read from DRAM
     merged_sectors  float64 [instructions] of `l2_sectors`, those that L2 reads with others: of another SM's request, or
                     for the same asynchronous copy
-    may_merge       float64 [instructions] as `merged_sectors`, but of tiles of TMA where blocks compete for an SM, too,
-                    as if they did not: how many of those merge follows from the time at which they are loaded
-                    (`sm.units.tma`)
+    may_merge       float64 [instructions] as `merged_sectors`, but those of TMA's tiles as if no blocks competed for an
+                    SM: how many of them do merge follows from when they are loaded (`sm.units.tma`)
     l2_requests     requests of the whole launch that L2 serves, of up to four sectors of a line each
     traffic         sectors that DRAM reads and writes
     notes           what was assumed

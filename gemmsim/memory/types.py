@@ -69,7 +69,7 @@ class RecordCost:
     runs           uint8 runs of 256 bytes that its sectors to L2 are in
     partial_lines  uint8 lines in which the record writes sectors in part (0 where it does not write)
     remote         uint8 1 where the record is of another block's shared memory, else 0
-    merged_share   float32 share of the instruction's sectors that L2 reads with others, or may
+    merged_share   float32 share of the instruction's sectors that may come with another SM's request
                    (`hierarchy.CacheResults.may_merge`)
     """
 

@@ -17,6 +17,8 @@ A step is one execution of the load that a warp executes most often, in this blo
 the same place. Measured on an H200: block tiles with one to 32 blocks an SM (tests/records/h200_merging_tiles.json) and
 blocks that copy tiles and compute little or nothing (tests/records/h200_l2_tiles.json). That is right in the mean over
 kernels, not for each of them: those whose waits other work hides lose step sooner, those that wait for each tile later.
+Nor is it what single SMs do: those that wait for L2 drift apart at a constant rate, those that wait for the same lines
+of DRAM come together (tests/records/h200_sm_distances.json).
 
 SMs that load tiles by TMA, whose waits the SM model knows (gemmsim/sm/units/tma.py), stay in step until they store
 their first results, however many loads that takes. Thereafter a smaller part merges (`kept_by_tiles`). Where blocks
