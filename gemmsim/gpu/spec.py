@@ -108,6 +108,10 @@ class L2:
     latency_spread_cycles: float  # from the SM that waits least for L2 to the one that waits longest
     latency_deviation_cycles: float  # standard deviation of the latency from line to line
     fixed_latency_us: float  # what of the latency does not follow the SM clock
+    slices: int  # which share the lines, and each do atomics one after another
+    atomic_sector_us: float  # for which an atomic takes a slice with each sector that it touches
+    atomic_again_us: float  # from an atomic on integers to the next one on the same sector
+    atomic_float_again_us: float  # from an atomic on floating-point numbers to the next one on the same sector
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from gemmsim.gpu.spec import GpuSpec
 from gemmsim.memory.caches.l1 import replay_l1
 from gemmsim.memory.caches.l2 import L2Start, L2State
 from gemmsim.memory.caches.merging import competing_blocks, in_step, kept, kept_by_tiles
+from gemmsim.memory.caches.slices import atomic_us
 from gemmsim.memory.caches.stack_reuse import arrays_store, stack_traffic
 from gemmsim.memory.dram_writes import written_to_dram
 from gemmsim.memory.grid.block_places import block_places
@@ -51,6 +52,7 @@ class CacheResults:
                     of it. Where L2 begins empty, launches on other data are taken to run before and after this one:
                     what each leaves in L2 is written while the next ones run
     dram_shared     bool [records] whether it waits for sectors that DRAM reads for other blocks, too
+    atomic_us       float64 [records] what it adds to the time of the slice that works longest on atomics
     l1_hit_sectors  float64 [instructions] sectors that hit L1
     l2_sectors      float64 [instructions] sectors sent to L2 or asked of it
     dram_sectors    float64 [instructions] sectors read from DRAM
@@ -67,6 +69,7 @@ class CacheResults:
     l2: NDArray[np.uint16]
     dram: NDArray[np.uint16]
     dram_shared: NDArray[np.bool_]
+    atomic_us: NDArray[np.float64]
     l1_hit_sectors: NDArray[np.float64]
     l2_sectors: NDArray[np.float64]
     dram_sectors: NDArray[np.float64]
@@ -147,11 +150,10 @@ def simulate_caches(
     written = written_to_dram(requests, coalesced, local, weight, l2.footprint, begins)
     shares = _merged(trace, requests, accesses, gpu, placement)
     is_read = (requests.operation == READ) | (requests.operation == READ_PAST_L1)
-    l2_requests = weight @ (l1.l2_requests / made * np.where(is_read, 1 - shares[0][requests.pc], 1.0))
-    again = np.zeros(len(trace.record_pc), np.uint8) if trace.copies is None else trace.copies.again
-    sent_again = np.bincount(trace.record_pc, trace.record_weight * again, instructions)
+    asks = l1.l2_requests / made * (1 - is_read * shares[0][requests.pc]) + shapes.further_packets[requests.shape]
+    again, sent_again, merge = _sent_again(trace, shapes)
     of_others = np.minimum(by_instruction(np.where(is_read, sent, 0)) * shares, to_fetch - read)
-    merged_sectors, may_merge = of_others + sent_again * (1 - 1 / max(1, gpu.l2.merged_requests))
+    merged_sectors, may_merge = of_others + merge * (1 - 1 / max(1, gpu.l2.merged_requests))
     return CacheResults(
         l2=(by_record(round_to_sectors(sent, requests.pc)) + again).astype(np.uint16),
         dram=by_record(l2.dram + written),
@@ -161,11 +163,21 @@ def simulate_caches(
         dram_sectors=read,
         merged_sectors=merged_sectors,
         may_merge=may_merge,
-        l2_requests=float(l2_requests),
+        atomic_us=by_record(atomic_us(requests, shapes.packets, accesses, weight, relation, gpu.l2)),
+        l2_requests=float(weight @ asks),
         traffic=DramTraffic(float(read.sum()), l2.footprint.written_sectors),
         notes=l2.notes,
         l2_after=l2.state,
     )
+
+
+def _sent_again(trace: WarpTrace, shapes: Shapes) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return how many sectors of each record go to L2 or come from it once more, int64 [records], how many of each
+    instruction, and how many of these L2 reads with others, float64 [instructions] each."""
+    copies = np.zeros(len(trace.record_pc), np.int64) if trace.copies is None else trace.copies.again.astype(np.int64)
+    again, instructions = copies + shapes.again[shapes.of_record], trace.executed.shape[1]
+    sent, merge = (np.bincount(trace.record_pc, trace.record_weight * each, instructions) for each in (again, copies))
+    return again, sent, merge
 
 
 def _merged(

@@ -83,7 +83,7 @@ def serve(
         dram=caches.traffic,
     )
     cost = RecordCost(
-        wavefronts=wavefronts.astype(np.uint16),
+        wavefronts=(wavefronts + shapes.longer[of_record]).astype(np.uint16),
         tag_cycles=_tag_cycles(tags, caches.l2, accesses, shapes, gpu).astype(np.uint16),
         l2_sectors=caches.l2,
         dram_sectors=caches.dram,
@@ -92,6 +92,7 @@ def serve(
         partial_lines=partial_lines,
         remote=is_remote(trace.record_base),
         merged_share=(caches.may_merge / np.maximum(caches.l2_sectors, 1))[trace.record_pc].astype(np.float32),
+        atomic_us=caches.atomic_us,
     )
     provenance, notes = counters.provenance, caches.notes
     if any(i.opcode == "SYNCS" and "PHASECHK" in i.modifiers for i in program.instructions):
@@ -183,7 +184,7 @@ def _rows(
     coalesced, copies = shapes.coalesced, trace.copies
     columns = {
         "requests": by_shape(np.ones_like(shapes.pc)),
-        "sectors": by_shape(coalesced.sectors) + (0 if copies is None else by_record(copies.counted)),
+        "sectors": by_shape(coalesced.sectors + shapes.again) + (0 if copies is None else by_record(copies.counted)),
         "tag_lookups": by_shape(coalesced.lines),
         "wavefronts": by_record(wavefronts),
         "conflicts": by_record(np.maximum(wavefronts - shapes.least.astype(np.int32)[shapes.of_record], 0)),

@@ -71,6 +71,8 @@ class RecordCost:
     remote         uint8 1 where the record is of another block's shared memory, else 0
     merged_share   float32 share of the instruction's sectors that may come with another SM's request
                    (`hierarchy.CacheResults.may_merge`)
+    atomic_us      float64 what the record adds to the time of the slice of L2 that works longest on atomics
+                   (`caches.slices.atomic_us`)
     """
 
     wavefronts: NDArray[np.uint16]
@@ -82,6 +84,7 @@ class RecordCost:
     partial_lines: NDArray[np.uint8]
     remote: NDArray[np.uint8]
     merged_share: NDArray[np.float32]
+    atomic_us: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

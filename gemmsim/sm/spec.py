@@ -28,6 +28,7 @@ class Rates:
     dram_shared_latency_cycles: float
     tma_load_latency_cycles: float
     near_line_cycles: float
+    atomic_cycles_per_ps: float  # for which this SM's atomics take their way out, as those of all SMs wait for a slice
     block_interval_cycles: float  # from one block's dispatch to this SM to the next one's
 
     @classmethod
@@ -62,6 +63,7 @@ class Rates:
             dram_latency_cycles=max(1.0, dram.latency_cycles + dram_more),
             dram_shared_latency_cycles=max(1.0, shared),
             tma_load_latency_cycles=max(1.0, gpu.tma.load_latency_cycles + l2_more),
+            atomic_cycles_per_ps=1e-12 * sm_clock_hz * active_sms,
             near_line_cycles=gpu.fetch.near_line_cycles + gpu.fetch.near_line_spread_cycles * slowest,
             block_interval_cycles=max(
                 gpu.launch.block_interval_cycles, gpu.launch.dispatch_interval_us * 1e-6 * sm_clock_hz * active_sms
@@ -125,6 +127,7 @@ class Spec(Record):
     loads_in_step: float
     stored_sector_l2_cycles: float
     partial_line_l2_cycles: float
+    atomic_cycles_per_ps: float
     sector_dram_cycles: float
     sector_fill_cycles: float
     fill_turn: float
@@ -238,6 +241,7 @@ def spec_of(
         "loads_in_step": gpu.l2.loads_in_step,
         "stored_sector_l2_cycles": l1.sector_bytes / rates.l2_write_bytes_per_cycle,
         "partial_line_l2_cycles": gpu.l2.partial_line_sectors * l1.sector_bytes / rates.l2_write_bytes_per_cycle,
+        "atomic_cycles_per_ps": rates.atomic_cycles_per_ps,
         "sector_dram_cycles": l1.sector_bytes / rates.dram_bytes_per_cycle,
         "sector_fill_cycles": l1.sector_bytes / l1.fill_bytes_per_cycle,
         "fill_turn": l1.fill_turn,

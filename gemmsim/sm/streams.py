@@ -36,6 +36,7 @@ class RecordCycles(NamedTuple):
     dram_shared: int = 0
     runs: int = 1
     merged_sectors: int = 0
+    atomic_ps: int = 0
     execution: int = 0
     fetch: int = 0
     partial_lines: int = 0
@@ -48,6 +49,7 @@ _TAGS, _L2, _EXECUTION, _FETCH, _PARTIAL, _REMOTE = (
     for name in ("tag_cycles", "l2_sectors", "execution", "fetch", "partial_lines", "remote")
 )
 _match = NativeFunction("gemmsim.sm.match_loop", "match", [Path(__file__).with_name("match_loop.py")])
+_PS_PER_US = 1e6
 _UNRECORDED = RecordCycles(1, 0, 0, 0)  # shuffles pass the data stage once and leave no memory record
 
 
@@ -87,6 +89,7 @@ class RecordedStreams:
             cost.dram_shared,
             cost.runs,
             whole_in_sum(cost.l2_sectors * cost.merged_share),
+            whole_in_sum(cost.atomic_us * _PS_PER_US),
         )
         self._partial_lines, self._remote = cost.partial_lines, cost.remote
         self._to_l1 = (table.rows["writes_registers"] | table.rows["copies"]) > 0

@@ -22,6 +22,24 @@ def lines(lanes: Lanes) -> list[int]:
     return sorted({a // 128 for a in lanes if a is not None})
 
 
+def packets(lanes: Lanes) -> list[set[int]]:
+    """What an atomic operation sends to L2: the addresses in each of its packets."""
+    sent, open_packet = [], {}
+    for address in lanes:
+        if address is None:
+            continue
+        line = address // 128
+        if line not in open_packet or address in open_packet[line]:
+            open_packet[line] = set()
+            sent.append(open_packet[line])
+        open_packet[line].add(address)
+    return sent
+
+
+def sectors_of_packets(lanes: Lanes) -> int:
+    return sum(len({address // 32 for address in packet}) for packet in packets(lanes))
+
+
 def used_bytes(lanes: Lanes, width: int) -> int:
     return len({a + i for a in lanes if a is not None for i in range(width)})
 

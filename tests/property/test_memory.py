@@ -16,6 +16,7 @@ from gemmsim.gpu.load import load_gpu
 from gemmsim.memory import l2_sectors
 from gemmsim.memory.caches import l2 as l2_replay
 from gemmsim.memory.grid.placement import place
+from gemmsim.memory.requests.atomics import packets_of
 from gemmsim.memory.requests.banks import wavefronts
 from gemmsim.memory.requests.coalescer import coalesce
 from gemmsim.memory.serve import serve
@@ -74,6 +75,19 @@ def test_one_request(access: tuple[int, twin.Lanes], merges: bool) -> None:
     assert wavefronts(offsets, active, width, merges).tolist() == [twin.wavefronts(addresses, width, merges)]
 
 
+@given(st.sampled_from([4, 8]).flatmap(lambda width: st.lists(lanes(width, 24), min_size=1, max_size=4)))
+@settings(max_examples=200, deadline=None)
+def test_packets_of_atomics(requests: list[twin.Lanes]) -> None:
+    offsets = np.array([[a or 0 for a in addresses] for addresses in requests], np.int64)
+    active = np.array([[a is not None for a in addresses] for addresses in requests])
+    atomic = np.array([number % 3 != 2 for number in range(len(requests))])
+    got = packets_of(offsets, active, atomic)
+    sent = [twin.packets(addresses) if is_atomic else [] for addresses, is_atomic in zip(requests, atomic, strict=True)]
+    assert got.by_shape(got.packets).tolist() == [len(of) for of in sent]
+    assert got.by_shape(got.sectors).tolist() == [sum(len({a // 32 for a in p}) for p in of) for of in sent]
+    assert got.line.tolist() == [line for of in sent for line in sorted({min(p) // 128 for p in of})]
+
+
 @given(
     traces(),
     st.integers(1, 3),
@@ -124,6 +138,8 @@ def test_caches(  # type: ignore[no-untyped-def]
         reads = MNEMONICS[row][:3] in ("LDG", "LDL")
         shared = MNEMONICS[row] in ("LDS", "STS.128")
         sent = 0 if shared else len(twin.sectors(twin.lanes_of(trace, index)))
+        if MNEMONICS[row].startswith(("RED", "ATOM")):
+            sent = twin.sectors_of_packets(twin.lanes_of(trace, index))
         assert traffic.cost.l2_sectors[index] == (sent - hits[index] if reads else sent)
 
 

@@ -29,6 +29,7 @@ class Access:
                  other SMs have stored (ld.cg, ld.volatile, and ld.acquire and ld.relaxed of the GPU's scope or wider).
                  L1 is not coherent, so PTX has such loads served by L2 (PTX ISA, "Cache Operators").
     last_use     whether a load says that its data is not read again (LDL.LU, which fills a spilled register)
+    arithmetic   of an atomic, "int", "float", "double" or "cas" (compare and swap), else ""
     """
 
     space: str
@@ -38,6 +39,7 @@ class Access:
     lanes: int = WARP_LANES
     bypasses: bool = False
     last_use: bool = False
+    arithmetic: str = ""
 
     @property
     def on_chip(self) -> bool:
@@ -82,5 +84,15 @@ def access_of(instruction: Instruction) -> Access | None:
     width = next((_WIDTHS[m] for m in modifiers if m in _WIDTHS), 4)
     if row.memory.copy:
         return Access(space, op, width, bypasses="BYPASS" in modifiers)
+    if op in ("atom", "red"):
+        return Access(space, op, width, arithmetic=_arithmetic(modifiers))
     strong = space == "global" and op == "ld" and "STRONG" in modifiers and not {"CTA", "SM"} & {*modifiers}
     return Access(space, op, width, bypasses=strong, last_use=space == "local" and op == "ld" and "LU" in modifiers)
+
+
+def _arithmetic(modifiers: tuple[str, ...]) -> str:
+    if {"CAS", "CAST"} & {*modifiers}:
+        return "cas"
+    if "F64" in modifiers:
+        return "double"
+    return "float" if any(m.startswith(("F", "BF")) and m[-1].isdigit() for m in modifiers) else "int"

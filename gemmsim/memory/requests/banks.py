@@ -19,6 +19,8 @@ There are 32 banks of 4 bytes. A wavefront reads or writes one word of each bank
    that for a wide load that could be routed as in rule 2 and does not merge only because its lanes collide.
 6. A matrix load (LDSM) reads each 8 x 8 matrix of 16-bit elements like a quarter-warp of 128-bit accesses: eight rows
    of 16 bytes, which take one wavefront if they lie in different banks. Matrices never merge.
+7. Lanes of an atomic operation that want the same word do not share it. Nsight Compute counts wavefronts of shared
+   memory as if they did, but they take a cycle for each lane; compare and swap takes two (`held_longer`).
 
 Sources: groups, merging and the routable set were measured with Nsight Compute on an RTX 5090
 (cicuvc/nvidia-sass-document, notes/sm90/arch/shared_bank_conflicts.md, sections 2 to 4 and tests/bankconf/run.py, whose
@@ -28,6 +30,7 @@ half-warps share banks, 176 wavefronts a warp and tile where an A100 counted 176
 H200 (l1tex__data_pipe_lsu_wavefronts; tests/records/h200_copies.json: copies that bypass L1 take 0.6 a request with
 rows of 16 to 512 bytes, and in kernels of strangers 0.5 to 1.7; those through L1 add 1.7 to 2.1 wavefronts a request to
 their reads in the async_pipelined kernel, of which the write is 1).
+Rule 7: own microbenchmark on an H200, tests/records/h200_atomics.json.
 Rule 4: an H200 counted 1,108,480,190 wavefronts for a naive 1024 GEMM, the rule gives 1,108,344,832; loads see `tags`;
 of 222 patterns of stores 190 take the wavefronts of rule 1. tests/hand/memory/test_banks.py has these and the others.
 
@@ -39,6 +42,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.memory.requests.access import Access
 from gemmsim.support.warp import WARP_LANES
 
 BANKS = 32
@@ -92,13 +96,34 @@ def copy_wavefronts(
 
     bypasses  whether the copy bypasses L1; the other arguments are those of `wavefronts`
     """
-    words_a_lane = floor_wavefronts(width_bytes)
     if not bypasses:
-        words = (offsets_bytes >> BANK_SHIFT)[:, :, None] + np.arange(words_a_lane)
-        own = words % BANKS + BANKS * np.arange(WARP_LANES)[:, None]  # in each bank, every lane has a word of its own
-        wanted = np.repeat(active[:, :, None], words_a_lane, axis=2)
-        return _passes(own, wanted, words_a_lane).sum(axis=1)
+        return wavefronts_apart(offsets_bytes, active, width_bytes)
     return (active.sum(axis=1) > 0).astype(np.int64)
+
+
+def wavefronts_apart(
+    offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], width_bytes: int
+) -> NDArray[np.int64]:
+    """Return the wavefronts of requests whose lanes do not share words (rules 3 and 7): int64 [n].
+
+    The arguments are those of `wavefronts`.
+    """
+    words_a_lane = floor_wavefronts(width_bytes)
+    words = (offsets_bytes >> BANK_SHIFT)[:, :, None] + np.arange(words_a_lane)
+    own = words % BANKS + BANKS * np.arange(WARP_LANES)[:, None]  # in each bank, every lane has a word of its own
+    wanted = np.repeat(active[:, :, None], words_a_lane, axis=2)
+    return _passes(own, wanted, words_a_lane).sum(axis=1)
+
+
+def held_longer(offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], access: Access) -> NDArray[np.int64]:
+    """Return for how many cycles atomic operations on shared memory take the data stage beyond the wavefronts that are
+    counted (rule 7): int64 [n].
+
+    offsets_bytes, active  as of `wavefronts`
+    """
+    counted = wavefronts(offsets_bytes, active, access.width_bytes, merges=False)
+    apart = wavefronts_apart(offsets_bytes, active, access.width_bytes)
+    return apart * (2 if access.arithmetic == "cas" else 1) - counted
 
 
 def _passes(words: NDArray[np.int64], wanted: NDArray[np.bool_], groups: int) -> NDArray[np.int64]:

@@ -13,7 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.memory.requests.access import Access
-from gemmsim.memory.requests.banks import BANK_SHIFT, conflict_free, copy_wavefronts, floor_wavefronts, wavefronts
+from gemmsim.memory.requests.atomics import Packets, packets_of
+from gemmsim.memory.requests.banks import (
+    BANK_SHIFT,
+    conflict_free,
+    copy_wavefronts,
+    floor_wavefronts,
+    held_longer,
+    wavefronts,
+    wavefronts_apart,
+)
 from gemmsim.memory.requests.coalescer import LINE_SHIFT, Coalesced, coalesce
 from gemmsim.memory.requests.tags import LaneLayout
 from gemmsim.trace.types import Patterns, WarpTrace, active_lanes
@@ -32,7 +41,9 @@ class Shapes:
     coalesced    see `Coalesced`; meaningless for shared memory, whose addresses have no sectors
     lanes        see `tags.LaneLayout`: what decides the cycles of the data stage
     least        cycles that the data stage would take if no bank were asked for two words
+    longer       cycles that it takes beyond the wavefronts that are counted (`banks.held_longer`)
     shared       bool [shapes] whether the shape is of shared memory
+    packets      what an atomic operation on global memory sends to L2
     """
 
     of_record: NDArray[np.int32]
@@ -40,7 +51,23 @@ class Shapes:
     coalesced: Coalesced
     lanes: LaneLayout
     least: NDArray[np.int64]
+    longer: NDArray[np.int64]
     shared: NDArray[np.bool_]
+    packets: Packets
+
+    @property
+    def again(self) -> NDArray[np.int64]:
+        """How many sectors the packets of an atomic operation touch beyond the distinct ones: int64 [shapes]."""
+        return np.where(self._atomic, self.packets.by_shape(self.packets.sectors) - self.coalesced.sectors, 0)
+
+    @property
+    def further_packets(self) -> NDArray[np.int64]:
+        """How many packets an atomic operation sends beyond one for each line: int64 [shapes]."""
+        return np.where(self._atomic, self.packets.by_shape(self.packets.packets) - self.coalesced.lines, 0)
+
+    @property
+    def _atomic(self) -> NDArray[np.bool_]:
+        return np.diff(self.packets.start) > 0
 
 
 def shapes_of(trace: WarpTrace, accesses: dict[int, Access]) -> Shapes:
@@ -90,14 +117,18 @@ def _measure(
     lane_bytes = of_shapes(lambda a: a.lane_bytes, np.int64)
     floors = of_shapes(lambda a: floor_wavefronts(a.lane_bytes, a.lanes), np.int64)
     written = of_shapes(lambda a: a.copies and not a.bypasses, np.int64)
-    waves, least = np.zeros(len(pc), np.int64), floors
+    (waves, longer), least = np.zeros((2, len(pc)), np.int64), floors
     for access in set(executed):
         chosen = np.array([one == access for one in executed], bool)[row]
         requests = offsets[chosen], active[chosen], access.lane_bytes
         if access.copies:
             waves[chosen] = copy_wavefronts(*requests, access.bypasses)
+        elif access.arithmetic and not access.on_chip:
+            waves[chosen] = wavefronts_apart(*requests)
         else:
             waves[chosen] = wavefronts(*requests, access.merges)
+        if access.arithmetic and access.on_chip:
+            longer[chosen] = held_longer(offsets[chosen], active[chosen], access)
         if access.merges:
             least[chosen] = conflict_free(*requests)
     lanes = LaneLayout(
@@ -110,7 +141,16 @@ def _measure(
         wavefronts=waves + written,
     )
     stacked = of_shapes(lambda a: a.space == "local", np.bool_)
-    return Shapes(of_record, pc, coalesce(*_words(offsets, active, widths, stacked)), lanes, least + written, shared)
+    return Shapes(
+        of_record,
+        pc,
+        coalesced=coalesce(*_words(offsets, active, widths, stacked)),
+        lanes=lanes,
+        least=least + written,
+        longer=longer,
+        shared=shared,
+        packets=packets_of(offsets, active, of_shapes(lambda a: bool(a.arithmetic), np.bool_) & ~shared),
+    )
 
 
 def _words(

@@ -40,6 +40,7 @@ class AccessCost(Record):
     dram_shared  above 0 where it waits for sectors that DRAM reads for other SMs, too
     runs  runs of 256 bytes that `l2_sectors` are in
     merged_sectors  of `l2_sectors`, those that L2 reads with others, so that it is not asked for them
+    atomic_ps  of an atomic operation: what it adds to the time of the slice of L2 that works longest
     execution  how often its warp has executed its instruction before
     fetch  accesses of a block with the same number above 0 want the same data: the first of them asks L2, and the
            others wait until it arrives; 0: the access asks by itself every time
@@ -54,6 +55,7 @@ class AccessCost(Record):
     dram_shared: int
     runs: int
     merged_sectors: int
+    atomic_ps: int
     execution: int
     fetch: int
     partial_lines: int

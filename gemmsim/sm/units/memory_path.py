@@ -59,6 +59,7 @@ def request(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, cost: Acce
     out_cycles = 0.0
     if l2_sectors > 0 and not loads:
         out_cycles = l2_sectors * spec.sector_out_cycles + cost.partial_lines * spec.partial_line_cycles
+        out_cycles = max(out_cycles, cost.atomic_ps * spec.atomic_cycles_per_ps)
         leaves = book(memory.out, now, begin, out_cycles)
     # A slow stage fills the queue before it; the address unit keeps a request until there is room in it.
     handed_over = leaves
@@ -215,7 +216,7 @@ def _miss_cycles(
     if dram_sectors > 0:
         arrival += dram.queue_cycles(spec.dram_queue_cycles, memory.dram_share.asked, 1, spec.dram_latency_cycles, now)
         arrival = max(arrival, dram.load(spec, memory, dram_sectors, now))
-    cycles = cost.l2_sectors * spec.sector_link_cycles
+    cycles = max(cost.l2_sectors * spec.sector_link_cycles, cost.atomic_ps * spec.atomic_cycles_per_ps)
     if row.copies == 0:
         cycles = max(cycles, spec.miss_interval_cycles)
     begin = book(memory.link, now, arrival, cycles)

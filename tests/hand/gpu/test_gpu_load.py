@@ -111,7 +111,7 @@ def test_set_takes_every_number_in_every_unit_of_its_kind() -> None:
         ("v100", "", "unknown GPU 'v100'"),
         ("sm_90", "", "'sm_90' is an architecture, not a GPU"),
         ("nowhere.toml", "", "no GPU file 'nowhere.toml'"),
-        ("h200", "l2.siz=3", r"unknown GPU key 'l2.siz' \(nearest: l2.size, l2.ways, l2.line\)"),
+        ("h200", "l2.siz=3", r"unknown GPU key 'l2.siz' \(nearest: l2.size, l2.slices, l2.ways, l2.line\)"),
         ("h200", "l2.bananas=3", "unknown GPU key 'l2.bananas': l2 has size, partitions, line, "),
         ("h200", "size=3", r"unknown GPU key 'size' \(nearest: l2.size, dram.size\)"),
         ("h200", "clock.load=3GHz", r"\(nearest: clock.sm_load, clock.sm_tensor_load, clock.sm_base"),
