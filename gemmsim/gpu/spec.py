@@ -59,6 +59,7 @@ class Shared:
     wavefronts_per_cycle: float  # rate of the data stage
     request_interval_cycles: float  # the data stage takes at most one request, shared or global, in so many cycles
     wavefront_latency_cycles: float  # added to the latency of a load by each wavefront after the first
+    shuffle_longer_cycles: float  # for which a shuffle takes longer than a 32-bit load
     remote_load_latency_cycles: float  # from load to use of another block's memory of the cluster, one wavefront
     carveout_headroom: float  # shared memory is sized for this many times the resident blocks (carveout.py)
     carveout_few_blocks: int  # no headroom where at most so many blocks fit by their threads
@@ -123,6 +124,7 @@ class Dram:
     latency_deviation_cycles: float  # standard deviation of the latency from line to line
     shared_sooner_cycles: float  # so much sooner come lines that SMs near to both partitions of L2 ask for
     queue_latency_cycles: float  # what one line waits where DRAM is half busy; with its use u as u / (1 - u)
+    mixed_latency_cycles: float  # what a read waits at most where DRAM writes, as a share of it: see `sm.units.dram`
     turnaround: float  # what a write costs more where DRAM reads as much, as a share of the write
     fixed_latency_us: float  # what of the latency does not follow the SM clock
     size_bytes: int

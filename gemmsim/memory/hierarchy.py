@@ -176,7 +176,8 @@ def _sent_again(trace: WarpTrace, shapes: Shapes) -> tuple[NDArray[np.int64], ND
     instruction, and how many of these L2 reads with others, float64 [instructions] each."""
     copies = np.zeros(len(trace.record_pc), np.int64) if trace.copies is None else trace.copies.again.astype(np.int64)
     again, instructions = copies + shapes.again[shapes.of_record], trace.executed.shape[1]
-    sent, merge = (np.bincount(trace.record_pc, trace.record_weight * each, instructions) for each in (again, copies))
+    weights = [trace.record_weight.astype(np.float64) * each for each in (again, copies)]
+    sent, merge = (np.bincount(trace.record_pc, each, instructions).astype(np.float64) for each in weights)
     return again, sent, merge
 
 

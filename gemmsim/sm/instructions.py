@@ -223,8 +223,8 @@ def _pipe_latency(port: str, gpu: GpuSpec) -> float:
 def _access(instruction: Decoded, gpu: GpuSpec) -> dict[str, float]:
     """Work out the fields of `Instruction` that describe the access of a memory instruction."""
     memory = memory_opcode(instruction.opcode)
-    if memory is None:  # SHFL and CCTL use the path but have no addresses; their latency is taken to be a shared load's
-        latency = gpu.shared.load_latency_cycles[0]
+    if memory is None:  # SHFL and CCTL use the path but have no addresses; CCTL is taken to be like SHFL
+        latency = gpu.shared.load_latency_cycles[0] + gpu.shared.shuffle_longer_cycles
         return {
             "writes_registers": 1,
             "hit_latency_cycles": latency,

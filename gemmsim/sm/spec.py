@@ -142,6 +142,7 @@ class Spec(Record):
     l2_deviation_cycles: float
     slowest: Reals  # `units.slowest_line.deviations`
     dram_queue_cycles: float
+    dram_mixed_cycles: float
     dram_turnaround: float
     near_line_cycles: float
     far_line_cycles: float
@@ -256,6 +257,7 @@ def spec_of(
         "l2_deviation_cycles": gpu.l2.latency_deviation_cycles,
         "slowest": slowest_at,
         "dram_queue_cycles": gpu.dram.queue_latency_cycles,
+        "dram_mixed_cycles": gpu.dram.mixed_latency_cycles,
         "dram_turnaround": gpu.dram.turnaround,
         "near_line_cycles": rates.near_line_cycles,
         "far_line_cycles": fetch.far_line_cycles,

@@ -37,11 +37,11 @@ template <int OP> __global__ void shared_atomics(int count, int share, int apart
     for (int k = 0; k < count; k++) r += op<OP>(s, i, 1.f, 1 + (k & 3) + lane);
     __syncthreads(); long long end = clock64(); if (threadIdx.x == 0) t[blockIdx.x] = end - begin; if (r == 12345.f) out[0] = r;
 }
-char* p; float* out; long long* t; cudaEvent_t e0, e1;
+int repetitions = 5; char* p; float* out; long long* t; cudaEvent_t e0, e1;
 template <int OP> void g(const char* what, int blocks, int warps, int count, unsigned mask, int by_warp, int by_time, int wrap, int by_lane = 1, int lanes_wrap = 1 << 20) {
     std::vector<float> all;
-    for (int k = 0; k < 5; k++) { cudaEventRecord(e0); global_atomics<OP><<<blocks, warps * 32>>>(p, count, mask, by_warp, by_time, wrap, by_lane, lanes_wrap, out); cudaEventRecord(e1); cudaEventSynchronize(e1); float ms; cudaEventElapsedTime(&ms, e0, e1); all.push_back(ms * 1e6); }
-    std::sort(all.begin(), all.end()); double n = (double)blocks * warps * count;
+    for (int k = 0; k < repetitions; k++) { cudaEventRecord(e0); global_atomics<OP><<<blocks, warps * 32>>>(p, count, mask, by_warp, by_time, wrap, by_lane, lanes_wrap, out); cudaEventRecord(e1); cudaEventSynchronize(e1); float ms; cudaEventElapsedTime(&ms, e0, e1); all.push_back(ms * 1e6); }
+    std::sort(all.begin(), all.end()); all.resize(5, all[0]); double n = (double)blocks * warps * count;
     printf("global|%s|%s|%d|%d|%d|%x|%d|%d|%d|%d|%d|%.0f|%.4f\n", NAMES[OP], what, blocks, warps, count, mask, by_warp, by_time, wrap, by_lane, lanes_wrap, all[2], all[2] / n);
 }
 template <int OP> void all_global() {
@@ -66,7 +66,7 @@ template <int OP> void all_shared() {
         printf("shared|%s|%d|%d|%d|%d|%d|%lld|%.2f\n", NAMES[OP], warps, own, share, apart, count, h[66], (double)h[66] / count / warps);
     }
 }
-int main() {
+int main(int argc, char** argv) { if (argc > 1) repetitions = atoi(argv[1]);
     cudaMalloc(&p, 1 << 28); cudaMemset(p, 0, 1 << 28); cudaMalloc(&out, 4); cudaMalloc(&t, 132 * 8); cudaEventCreate(&e0); cudaEventCreate(&e1);
     all_global<ADD_I>(); all_global<ADD_F>(); all_global<ADD_H2>(); all_global<ADD_D>(); all_global<MAX_I>(); all_global<CAS_I>(); all_global<EXCH_I>(); all_global<ADD_L>(); all_global<RETURN_I>(); all_global<RETURN_F>();
     all_shared<ADD_I>(); all_shared<ADD_F>(); all_shared<MAX_I>(); all_shared<CAS_I>(); all_shared<EXCH_I>(); all_shared<ADD_L>(); all_shared<RETURN_I>(); all_shared<RETURN_F>(); all_shared<ADD_H2>(); all_shared<ADD_D>();

@@ -115,6 +115,7 @@ RULES: dict[str, Rule] = {
     "dram.fixed_latency_us": _FIXED,
     "dram.peak_bytes_per_s": _RATE,
     "dram.achievable_fraction": _RATE,
+    "dram.mixed_latency_cycles": _LATENCY,
     "dram.turnaround": _LATENCY,
     "dram.shared_sooner_cycles": _RATE,
     "dram.size_bytes": _LIMIT,

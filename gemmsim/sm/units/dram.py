@@ -8,6 +8,7 @@ from gemmsim.sm.units.share import take
 from gemmsim.sm.units.slowest_line import level_of
 
 _MOST_USED = 0.98  # keeps a queue finite; above it the bandwidth itself is what is waited for
+_CROWDED = 0.7  # how much of the bandwidth that is used makes reads wait longer for writes
 LINE_SECTORS = 4
 
 
@@ -39,6 +40,21 @@ def queue_cycles(cycles: float, busy_cycles: float, lines: int, latency_cycles: 
     return cycles * (1 + level_of(lines)) * used / (1 - used)
 
 
+def mixed_cycles(spec: Spec, memory: MemoryPath, now: int) -> float:
+    """Return for how long a load waits because DRAM writes, too.
+
+    It is asked to read and to write all the time, and does much of one before it turns to the other. On an H200, loads
+    of warps that go through rows of memory and store what they read wait 150 cycles longer where a quarter of the
+    bandwidth is used and 700 where two thirds are; reads alone wait 10 to 85 cycles longer (own microbenchmarks,
+    tests/records/h200_row_streams.json and h200_streams.json).
+    """
+    asked = memory.dram_share.asked
+    if memory.dram_written == 0:
+        return 0.0
+    used = min(asked / max(float(now), spec.dram_latency_cycles), 1.0)
+    return spec.dram_mixed_cycles * memory.dram_written / asked * used / (1 - _CROWDED * used)
+
+
 def load(spec: Spec, memory: MemoryPath, sectors: int, now: int) -> float:
     """Return the cycle before which sectors of an ordinary load have not all come from DRAM."""
     memory.turns += sectors
@@ -57,4 +73,5 @@ def write(spec: Spec, memory: MemoryPath, sectors: int, now: int) -> None:
     turning = min(sectors, memory.turns)
     memory.turns -= turning
     cycles = (sectors + turning * spec.dram_turnaround) * spec.sector_dram_cycles
+    memory.dram_written += cycles
     take(memory.dram_share, now, cycles, spec.loads_in_step)

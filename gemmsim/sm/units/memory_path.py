@@ -215,6 +215,7 @@ def _miss_cycles(
     latency = _latency_of_misses(spec, memory, row, cost, warp, now)
     if dram_sectors > 0:
         arrival += dram.queue_cycles(spec.dram_queue_cycles, memory.dram_share.asked, 1, spec.dram_latency_cycles, now)
+        arrival += dram.mixed_cycles(spec, memory, now)
         arrival = max(arrival, dram.load(spec, memory, dram_sectors, now))
     cycles = max(cost.l2_sectors * spec.sector_link_cycles, cost.atomic_ps * spec.atomic_cycles_per_ps)
     if row.copies == 0:

@@ -88,6 +88,7 @@ def load_tile(sm: Sm, memory: MemoryPath, sync: Sync, now: int) -> float:
         latency += dram.queue_cycles(
             spec.dram_queue_cycles, memory.dram_share.asked, lines, spec.dram_latency_cycles, now
         )
+        latency += dram.mixed_cycles(spec, memory, now)
         starts = max(starts, dram.read(spec, memory, sync.dram_sectors, now))
     if sync.l2_sectors > 0:
         asked = sync.l2_sectors - sync.merged_sectors * _together(spec, memory, sync, now)
