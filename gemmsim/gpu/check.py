@@ -44,6 +44,7 @@ MAY_BE_ZERO = (  # keys that begin so may be 0
     "dram.latency_deviation_cycles",
     "dram.shared_sooner_cycles",
     "dram.queue_latency_cycles",
+    "dram.mixed_latency_cycles",
     "tma.queue_latency_cycles",
     "l1.miss_interval_cycles",
     "tma.merged_alone",

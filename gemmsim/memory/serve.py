@@ -152,7 +152,7 @@ def _partial_lines(accesses: dict[int, Access], shapes: Shapes) -> NDArray[np.ui
     coalesced = shapes.coalesced
     shape = np.repeat(np.arange(len(shapes.pc)), coalesced.sectors)
     line = coalesced.sector_offset // SECTORS_PER_LINE
-    writes = np.isin(shapes.pc, [i for i, access in accesses.items() if not access.on_chip and access.op in _WRITES])
+    writes = np.isin(shapes.pc, [i for i, access in accesses.items() if not access.on_chip and access.op == "st"])
     partial = writes[shape] & ~coalesced.sector_whole
     lines = np.unique(np.stack([shape[partial], line[partial]]), axis=1)[0]
     return np.bincount(lines, minlength=len(shapes.pc)).astype(np.uint8)

@@ -29,7 +29,7 @@ class Access:
                  other SMs have stored (ld.cg, ld.volatile, and ld.acquire and ld.relaxed of the GPU's scope or wider).
                  L1 is not coherent, so PTX has such loads served by L2 (PTX ISA, "Cache Operators").
     last_use     whether a load says that its data is not read again (LDL.LU, which fills a spilled register)
-    arithmetic   of an atomic, "int", "float", "double" or "cas" (compare and swap), else ""
+    arithmetic   of an atomic, "int", "float" or "cas" (compare and swap), else ""
     """
 
     space: str
@@ -93,6 +93,4 @@ def access_of(instruction: Instruction) -> Access | None:
 def _arithmetic(modifiers: tuple[str, ...]) -> str:
     if {"CAS", "CAST"} & {*modifiers}:
         return "cas"
-    if "F64" in modifiers:
-        return "double"
     return "float" if any(m.startswith(("F", "BF")) and m[-1].isdigit() for m in modifiers) else "int"

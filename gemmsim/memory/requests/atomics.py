@@ -24,13 +24,13 @@ class Packets:
     """The packets of atomic requests of each shape, by line. A shape that is not an atomic has no lines here.
 
     start    int64 [shapes + 1] shape s has the lines start[s]:start[s + 1]
-    line     int64 [lines] number of the line, counted from that of the record's base
+    first    int64 [lines] the first sector that they touch, counted from that of the record's base
     packets  int64 [lines]
     sectors  int64 [lines] sectors that these packets touch, each as often as it is touched
     """
 
     start: NDArray[np.int64]
-    line: NDArray[np.int64]
+    first: NDArray[np.int64]
     packets: NDArray[np.int64]
     sectors: NDArray[np.int64]
 
@@ -56,12 +56,12 @@ def packets_of(offsets_bytes: NDArray[np.int64], active: NDArray[np.bool_], atom
         taken = same_line & (offsets[:, :lane] == offsets[:, lane : lane + 1]) & (packet[:, :lane] == current[:, None])
         packet[:, lane] = current + taken.any(axis=1)
     row = np.repeat(shape, wants.sum(axis=1))
-    of_shape, of_line, of_packet, _ = distinct(row, line[wants], packet[wants], offsets[wants] >> SECTOR_SHIFT)
+    of_shape, of_line, of_packet, sector = distinct(row, line[wants], packet[wants], offsets[wants] >> SECTOR_SHIFT)
     new_line, new_packet = new_rows(of_shape, of_line), new_rows(of_shape, of_line, of_packet)
     number = np.cumsum(new_line) - 1
     return Packets(
         start=np.searchsorted(of_shape[new_line], np.arange(len(atomic) + 1)),
-        line=of_line[new_line],
+        first=sector[new_line],
         packets=np.bincount(number, new_packet).astype(np.int64),
         sectors=np.bincount(number).astype(np.int64),
     )

@@ -57,7 +57,7 @@ def request(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, cost: Acce
     end = begin + max(data_cycles, float(cost.tag_cycles))
     leaves = first if later else begin  # loads that miss wait for their tags apart, and let others pass
     out_cycles = 0.0
-    if l2_sectors > 0 and not loads:
+    if l2_sectors > 0 and (not loads or cost.atomic_ps > 0):
         out_cycles = l2_sectors * spec.sector_out_cycles + cost.partial_lines * spec.partial_line_cycles
         out_cycles = max(out_cycles, cost.atomic_ps * spec.atomic_cycles_per_ps)
         leaves = book(memory.out, now, begin, out_cycles)
@@ -85,6 +85,8 @@ def request(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, cost: Acce
         latency = _hit_latency(spec, row, cost)
     if l2_sectors > 0:
         latency += _miss_cycles(spec, memory, row, cost, warp, end, now)
+        if cost.atomic_ps > 0:
+            latency += max(leaves - begin, 0.0)
     warp.done = ceil(now + latency + (begin - idle_arrival))
     if later:
         from_stage = _hit_latency(spec, row, cost) - (idle_arrival - now)
@@ -217,7 +219,7 @@ def _miss_cycles(
         arrival += dram.queue_cycles(spec.dram_queue_cycles, memory.dram_share.asked, 1, spec.dram_latency_cycles, now)
         arrival += dram.mixed_cycles(spec, memory, now)
         arrival = max(arrival, dram.load(spec, memory, dram_sectors, now))
-    cycles = max(cost.l2_sectors * spec.sector_link_cycles, cost.atomic_ps * spec.atomic_cycles_per_ps)
+    cycles = cost.l2_sectors * spec.sector_link_cycles
     if row.copies == 0:
         cycles = max(cycles, spec.miss_interval_cycles)
     begin = book(memory.link, now, arrival, cycles)
