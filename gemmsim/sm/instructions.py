@@ -223,8 +223,9 @@ def _pipe_latency(port: str, gpu: GpuSpec) -> float:
 def _access(instruction: Decoded, gpu: GpuSpec) -> dict[str, float]:
     """Work out the fields of `Instruction` that describe the access of a memory instruction."""
     memory = memory_opcode(instruction.opcode)
-    if memory is None:  # SHFL and CCTL use the path but have no addresses; CCTL is taken to be like SHFL
-        latency = gpu.shared.load_latency_cycles[0] + gpu.shared.shuffle_longer_cycles
+    if memory is None:  # SHFL and CCTL use the path but have no addresses; their latency is much like a shared load's
+        shuffles = row_of(instruction).kind == OpcodeKind.SHUFFLE
+        latency = gpu.shared.load_latency_cycles[0] + (gpu.shared.shuffle_longer_cycles if shuffles else 0.0)
         return {
             "writes_registers": 1,
             "hit_latency_cycles": latency,

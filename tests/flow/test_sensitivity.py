@@ -68,6 +68,7 @@ def test_names_agree_with_which_way_is_better() -> None:
             "partial_line_sectors",
             "turnaround",
             "late_share",
+            "l2.atomic_",
         )
         more = ("per_cycle", "window", "most_wait", "flush_interval", "block_turn", "sooner")
         expected = any(word in key for word in less) and not any(word in key for word in more)
