@@ -105,6 +105,10 @@ def serve(
     if reach_beyond(trace, copies, shapes.coalesced.sectors[of_record]):
         provenance = provenance | {_TILES_ARRIVE: Provenance.MODELLED}
         notes = (*notes, _BEYOND)
+    if shapes.again.any():
+        names = [name for name in counters.value if "_sectors_pipe_lsu_mem_global_op_" in name]
+        again = [name for name in names if name.split("_op_")[1].startswith(("red", "atom"))]
+        provenance = provenance | dict.fromkeys(again, Provenance.MODELLED)
     if relation and relation.data_decides:
         provenance = {name: Provenance.MODELLED if _THREADS in name else how for name, how in provenance.items()}
         notes = (*notes, _DATA_DECIDES)
@@ -178,7 +182,7 @@ def _rows(
     def by_shape(each: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.bincount(shapes.pc, of_shape * each, minlength=instructions).astype(np.float64)
 
-    def by_record(each: NDArray[np.integer]) -> NDArray[np.float64]:
+    def by_record(each: NDArray) -> NDArray[np.float64]:
         return np.bincount(trace.record_pc, weight * each, minlength=instructions).astype(np.float64)
 
     coalesced, copies = shapes.coalesced, trace.copies
@@ -195,6 +199,7 @@ def _rows(
         "l2_sectors": caches.l2_sectors,
         "dram_sectors": caches.dram_sectors,
         "merged_sectors": caches.merged_sectors,
+        "atomic_us": by_record(caches.atomic_us),
     }
     gets = receivers(trace)
     columns["l2_hit_sectors"] = columns["l2_sectors"] - columns["dram_sectors"]

@@ -35,6 +35,7 @@ class InstructionTraffic:
     tag_wavefronts   cycles of the tag stage
     merged_sectors   of l2_sectors, those that L2 reads with others, for another SM or for the same asynchronous copy
     receivers        blocks of the cluster to which a bulk load brings its sectors (multicast), on average
+    atomic_us        what it adds to the time for which the busiest slice of L2 works on atomics
     """
 
     index: int
@@ -55,6 +56,7 @@ class InstructionTraffic:
     tag_wavefronts: float = 0.0
     merged_sectors: float = 0.0
     receivers: float = 1.0
+    atomic_us: float = 0.0
 
 
 @dataclass(frozen=True)

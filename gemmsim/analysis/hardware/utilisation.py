@@ -10,13 +10,14 @@ DATA_STAGE = "L1/shared data stage"
 ISSUE = "issue slots"
 L2 = "L2 bandwidth"
 DRAM = "DRAM bandwidth"
+ATOMICS = "L2 atomics"
 
 
 @dataclass(frozen=True, slots=True)
 class Utilisation:
     """How busy one unit was.
 
-    unit       its name: ISSUE, DATA_STAGE, L2 or DRAM, or that of a pipe, such as "fmaheavy pipe"
+    unit       its name: ISSUE, DATA_STAGE, L2, DRAM or ATOMICS, or that of a pipe, such as "fmaheavy pipe"
     share_pct  what it did, in percent of its peak
     detail     the amount of work that kept it busy, "" where none is said
     """
@@ -45,6 +46,8 @@ def _all(evidence: Evidence) -> list[Utilisation]:
     merged = sum(row.merged_sectors for row in evidence.traffic)  # L2 moves them with another SM's request
     if l2_bytes := (evidence.l2_sectors - merged) * gpu.l2.sector_bytes:
         uses.append(_bandwidth(L2, l2_bytes, seconds, gpu.l2.read_bytes_per_s))
+    if atomic_us := sum(row.atomic_us for row in evidence.traffic):
+        uses.append(Utilisation(ATOMICS, 1e-4 * atomic_us / seconds, f"the busiest slice for {atomic_us:,.1f} us"))
     if dram_bytes := evidence.dram_sectors * gpu.l2.sector_bytes:
         uses.append(_bandwidth(DRAM, dram_bytes, seconds, _dram_peak(evidence)))
     uses += [Utilisation(f"{pipe} pipe", share, "") for pipe, share in timing.pipe_utilisation_pct.items()]

@@ -9,7 +9,7 @@ from gemmsim.analysis.code.instruction_mix import by_class
 from gemmsim.analysis.code.source_lines import LineTraffic, by_line, line_text, source_line
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.findings import Advice
-from gemmsim.analysis.hardware.utilisation import DRAM, L2, utilisations
+from gemmsim.analysis.hardware.utilisation import ATOMICS, DRAM, L2, utilisations
 from gemmsim.analysis.verdict.bottleneck import BUSY_PCT
 from gemmsim.analysis.verdict.spills import spills
 from gemmsim.isa.opcodes import MixClass, row_of
@@ -45,6 +45,25 @@ def uncoalesced_access(evidence: Evidence) -> Advice | None:
         change="let consecutive threadIdx.x touch consecutive addresses, or stage the data through shared memory",
         gain=f"global sectors fall from {total:,.0f} to {rest:,.0f} ({total / rest:.1f}x fewer)",
         cures=_each(worst, worst.ideal_sectors / worst.sectors),
+    )
+
+
+def contended_atomics(evidence: Evidence) -> Advice | None:
+    """Advise one atomic operation a block where L2's busiest slice works on atomics for most of the time."""
+    rows = [row for row in evidence.traffic if row.atomic_us > 0]
+    busy = next((use.share_pct for use in utilisations(evidence) if use.unit == ATOMICS), 0.0)
+    requests, us = sum(row.requests for row in rows), sum(row.atomic_us for row in rows)
+    if busy < BUSY_PCT or requests <= evidence.blocks:
+        return None
+    return Advice(
+        rule="contended_atomics",
+        title="atomic operations wait for one another",
+        evidence=(
+            f"{requests:,.0f} requests touch sectors {sum(row.sectors for row in rows):,.0f} times; L2's busiest slice "
+            f"does one after another, for {us:,.1f} us"
+        ),
+        change="add up in registers, by shuffles and in shared memory first, and let one thread of a block do the rest",
+        cures=tuple((row.index, min(1.0, evidence.blocks / requests)) for row in rows),
     )
 
 
@@ -183,7 +202,7 @@ def idle_sms(evidence: Evidence) -> Advice | None:
     count = evidence.gpu.sm.count
     if evidence.blocks >= count:
         return None
-    shared = [use.share_pct for use in utilisations(evidence) if use.unit in (L2, DRAM)]  # by all SMs
+    shared = [use.share_pct for use in utilisations(evidence) if use.unit in (L2, DRAM, ATOMICS)]  # by all SMs
     return Advice(
         rule="idle_sms",
         title="fewer blocks than SMs",
@@ -198,6 +217,7 @@ RULES: tuple[Callable[[Evidence], Advice | None], ...] = (
     idle_sms,
     spills,
     uncoalesced_access,
+    contended_atomics,
     bank_conflicts,
     register_tiling,
     integer_arithmetic,

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.findings import Advice, Bottleneck
-from gemmsim.analysis.hardware.utilisation import DATA_STAGE, DRAM, ISSUE, L2, Utilisation, utilisations
+from gemmsim.analysis.hardware.utilisation import ATOMICS, DATA_STAGE, DRAM, ISSUE, L2, Utilisation, utilisations
 
 # Under 60 % of every unit's peak Nsight Compute calls a kernel latency bound (profiling guide, "GPU Speed Of Light").
 BUSY_PCT = 60.0
 SAME_PCT = 5.0  # units whose shares differ by no more percent points count as equally busy
-KINDS = {ISSUE: "issue", DATA_STAGE: "l1_data", L2: "l2", DRAM: "dram"}
+KINDS = {ISSUE: "issue", DATA_STAGE: "l1_data", L2: "l2", DRAM: "dram", ATOMICS: "atomics"}
 
 
 def find_bottleneck(evidence: Evidence, advice: Sequence[Advice] = ()) -> Bottleneck:
@@ -51,9 +51,9 @@ def _binding(uses: tuple[Utilisation, ...]) -> Utilisation:
 
 
 def _over(evidence: Evidence, use: Utilisation) -> str:
-    """Say over which SMs the share of a unit was taken; "" for L2 and DRAM, which all SMs share."""
+    """Say over which SMs the share of a unit was taken; "" for L2, its slices and DRAM, which all SMs share."""
     count = evidence.gpu.sm.count
-    if use.unit in (L2, DRAM):
+    if use.unit in (L2, DRAM, ATOMICS):
         return ""
     return f" on {count} SMs" if evidence.blocks >= count else f" on the {evidence.blocks} of {count} SMs with blocks"
 

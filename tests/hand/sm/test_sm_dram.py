@@ -3,11 +3,14 @@
 from dataclasses import replace
 
 import pytest
-from sm_builder import EXIT, GPU, idle_sm, ins, issues, program, simulate
+from sm_builder import EXIT, GPU, Path, idle_sm, ins, issues, program, row, simulate
 
 from gemmsim.sm.streams import RecordCycles
 from gemmsim.sm.units import dram as unit
 from gemmsim.sm.units import slowest_line
+from gemmsim.sm.units.execution import Sync
+from gemmsim.sm.units.instruction import Instruction
+from gemmsim.sm.units.tma import load_tile
 
 
 @pytest.mark.parametrize("mnemonic", ["LDG", "STG"])
@@ -112,3 +115,36 @@ def test_latency_differs_from_line_to_line_in_l2_and_more_in_dram(shared, base, 
     waits = [at[n + 1] - at[n] for n in range(0, 2 * loads, 2)]
     assert sum(waits) / loads == pytest.approx(base + 0.56 * deviation, abs=0.02 * deviation + 1)
     assert max(waits) - min(waits) > 3 * deviation
+
+
+def test_reads_wait_for_writes_the_longer_the_more_of_both_there_are():
+    """A sector takes 10 cycles. Of 8 asked for in the first 800 cycles, half to be written, a tenth is used:
+    100 * 1/2 * 0.1 / (1 - 0.07) cycles. Of 80, all of it: 100 * 1/20 * 1 / 0.3."""
+    dram = replace(
+        GPU.dram, peak_bytes_per_s=3.2e9, achievable_fraction=1.0, turnaround=0.0, mixed_latency_cycles=100.0
+    )
+    state = idle_sm(replace(GPU, dram=dram))
+    sm = state.sm
+    unit.load(sm.spec, sm.memory, 4, 0)
+    assert unit.mixed_cycles(sm.spec, sm.memory, 800) == 0  # nothing is written
+    unit.write(sm.spec, sm.memory, 4, 0)
+    assert unit.mixed_cycles(sm.spec, sm.memory, 800) == pytest.approx(100 * 0.5 * 0.1 / 0.93)
+    unit.load(sm.spec, sm.memory, 72, 0)
+    assert unit.mixed_cycles(sm.spec, sm.memory, 800) == pytest.approx(100 * 0.05 / 0.3)
+    assert unit.mixed_cycles(sm.spec, sm.memory, 700) == pytest.approx(100 * 0.05 / 0.3)  # more than has passed
+
+
+def test_loads_and_tiles_wait_for_writes() -> None:
+    """Of DRAM's share, 100,000 cycles are taken by what is written: a load and a tile come so much later."""
+
+    def done(mixed: float) -> tuple[float, float]:
+        path = Path(replace(GPU, dram=replace(GPU.dram, mixed_latency_cycles=mixed)))
+        memory = path.sm.memory
+        memory.dram_share.asked = memory.dram_written = 100_000.0
+        load = row(Instruction, writes_registers=1, hit_latency_cycles=32.0, base_wavefronts=1)
+        there = path.request(200_000, load, RecordCycles(1, 1, 4, 4))[2]
+        return there, load_tile(path.sm, memory, row(Sync, amount=128, l2_sectors=4, dram_sectors=4), 200_000)
+
+    waits = 500.0 * 0.5 / (1 - 0.35)
+    for later, sooner in zip(done(500.0), done(0.0), strict=True):
+        assert later - sooner == pytest.approx(waits, abs=1)

@@ -63,3 +63,24 @@ def test_a_store_waits_for_what_tma_stores(sectors: int, cycles: int) -> None:
     begun = issues(code, costs=costs, syncs=syncs, gpu=SLOW).cycles(0)[bulk]
     assert begun > 8000 + START
     assert simulate(code, costs=costs, syncs=syncs, gpu=SLOW).cycles - begun == cycles
+
+
+@pytest.mark.parametrize("mnemonic", ["RED.E.ADD", "ATOMG.E.ADD"])
+def test_atomics_leave_as_fast_as_the_busiest_slice_does_those_of_all_sms(mnemonic: str) -> None:
+    """Each adds 20,000 ps to that slice's time: of three SMs, at 1 GHz, one gets through every 60 cycles."""
+    cost = RecordCycles(1, 1, 1, 0, atomic_ps=20_000)
+
+    def cycles(count: int) -> float:
+        code = program(*[ins(mnemonic, 1)] * count, EXIT)
+        return simulate(code, 4, cost=cost, gpu=SLOW, active_sms=3).cycles
+
+    assert cycles(200) - cycles(100) == pytest.approx(4 * 100 * 60, abs=60)
+
+
+def test_an_atomic_alone_waits_for_no_slice() -> None:
+    """It is back as soon as a load; the next one waits for its turn, 60 cycles later, and comes a cycle behind."""
+    path = Path(SLOW)
+    cost = FOUR._replace(atomic_ps=60_000)
+    alone = Path(SLOW).request(0, LOAD, FOUR)[2]
+    assert path.request(0, LOAD, cost)[2] == alone
+    assert path.request(1, LOAD, cost, 1)[2] == pytest.approx(alone + 60, abs=3)

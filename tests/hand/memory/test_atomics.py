@@ -1,0 +1,105 @@
+"""Atomic operations: the packets of lanes that want the same words, and what L2's slices do, by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from trace_builder import Accesses, Lanes, launch, program, warp_trace
+
+from gemmsim.gpu import load_gpu
+from gemmsim.memory.requests.access import access_of
+from gemmsim.memory.requests.atomics import packets_of
+from gemmsim.memory.requests.banks import held_longer
+from gemmsim.memory.serve import serve
+from gemmsim.memory.types import Traffic
+
+L2 = replace(
+    load_gpu("h200").l2, slices=4, partitions=1, atomic_sector_us=1.0, atomic_again_us=1.5, atomic_float_again_us=5.0
+)
+ONE = np.zeros(32, np.int64)
+LANE = np.arange(32)
+WORD, KIB = 4, 1024
+INTEGER, FLOAT = "RED.E.ADD", "RED.E.ADD.F32"
+
+
+@pytest.mark.parametrize(
+    ("words", "packets", "sectors"),
+    [
+        (ONE, 32, 32),  # a lane each
+        (LANE % 2, 16, 16),
+        (LANE % 16, 2, 4),  # two packets of two sectors
+        (LANE, 1, 4),  # a line
+        (LANE * 8, 8, 32),  # eight lines of four sectors, a lane each
+        (LANE * 32, 32, 32),
+        (np.where(LANE == 31, 0, LANE), 2, 5),  # the last lane wants the first one's word: a packet of one sector more
+    ],
+)
+def test_packets(words: np.ndarray, packets: int, sectors: int) -> None:
+    """`h200_atomics.json` has all but the last as counted."""
+    found = packets_of(words[None] * WORD, np.ones((1, 32), bool), np.array([True]))
+    assert (found.packets.sum(), found.sectors.sum()) == (packets, sectors)
+
+
+def test_shapes_that_are_no_atomics_have_no_packets() -> None:
+    found = packets_of(np.stack([ONE, ONE]), np.ones((2, 32), bool), np.array([False, True]))
+    assert found.start.tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("words", "longer", "compare_and_swap"),
+    [(LANE, 0, 1), (ONE, 31, 63), (LANE // 4, 3, 7), (LANE * 2, 0, 2), (LANE * 32, 0, 32)],
+)
+def test_lanes_of_shared_atomics_share_no_word(words: np.ndarray, longer: int, compare_and_swap: int) -> None:
+    """32 lanes on a word are one wavefront as it is counted, and take 32 cycles; compare and swap takes two each."""
+    lanes = words[None] * WORD, np.ones((1, 32), bool)
+    for mnemonic, expected in (("ATOMS.ADD", longer), ("ATOMS.CAS", compare_and_swap)):
+        access = access_of(program(mnemonic).instructions[0])
+        assert access is not None
+        assert held_longer(*lanes, access).tolist() == [expected]
+
+
+def atomics(mnemonic: str, *words: Sequence[int], l2: object = L2) -> Traffic:
+    """A block of one warp that executes an atomic on each row of words, of the lanes 0, 1, ..."""
+    lanes: list[Lanes] = [[WORD * word for word in row] + [None] * (32 - len(row)) for row in words]
+    block: list[Accesses] = [[(0, addresses) for addresses in lanes]]
+    trace = warp_trace(1, {0: block})
+    return serve(program(mnemonic), launch(), trace, replace(load_gpu("h200"), l2=l2), 65536, 1)
+
+
+@pytest.mark.parametrize(
+    ("mnemonic", "words", "us"),
+    [
+        (INTEGER, [[0]] * 10, 10 * 1.5),  # one behind the other
+        (FLOAT, [[0]] * 10, 10 * 5.0),
+        (INTEGER, [[0, 0, 0, 0]] * 10, 40 * 1.5),  # four packets each
+        (FLOAT, [list(range(32))] * 10, 10 * 5.0),  # four sectors take 4.0, and wait for the last such line for 5.0
+        (INTEGER, [list(range(32))] * 10, 10 * 4.0),
+        (INTEGER, [[0], [KIB // WORD]] * 10, 10 * 1.5),  # in two slices
+        (INTEGER, [[0], [256 // WORD]] * 10, 10 * 1.5),
+        # two sectors of a slice: every second one follows one of the same
+        (INTEGER, [[0], [8]] * 10, 20 * (1.0 + 0.5 * 0.5)),
+        (FLOAT, [[0], [512 // WORD]] * 10, 20 * (1.0 + 0.5 * 4.0)),
+        # five pieces of 256 bytes in four slices: the first and the last share one
+        (INTEGER, [[0], [64], [256], [320], [512]] * 10, 20 * (1.0 + 0.5 * 0.5)),
+    ],
+)
+def test_the_busiest_slice(mnemonic: str, words: list[list[int]], us: float) -> None:
+    assert atomics(mnemonic, *words).cost.atomic_us.sum() == pytest.approx(us)
+
+
+def test_packets_from_the_other_partition_take_half_a_turn_more() -> None:
+    """Ten on one word: 15 us, and 10 us shared out among four slices, half of which pass through another one."""
+    two = replace(L2, partitions=2)
+    assert atomics(INTEGER, *[[0]] * 10, l2=two).cost.atomic_us.sum() == pytest.approx(15 + 0.5 * 10 / 4)
+
+
+def test_counters_of_lanes_that_want_the_same_word() -> None:
+    """32 lanes on a word: 32 packets of a sector each, of which DRAM reads one (and the one beside it)."""
+    found = atomics(INTEGER, [0] * 32).counters
+    assert found["l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum"] == 32
+    assert found["lts__t_sectors_srcunit_tex.sum"] == found["lts__t_requests_srcunit_tex.sum"] == 32
+    assert found["l1tex__data_pipe_lsu_wavefronts.sum"] == 32
+    assert found["lts__t_sectors_srcunit_tex_lookup_miss.sum"] <= 2
