@@ -135,10 +135,10 @@ def test_the_model_moves_as_much(row: Row) -> None:
 @pytest.mark.parametrize("row", BEYOND_L2, ids=lambda row: f"{row.kernel}-{row.words}-{row.blocks}")
 def test_times_beyond_l2(row: Row) -> None:
     """Loads alone, stores alone and wide accesses come out within 10 %. Where each warp stores what it has just loaded,
-    word by word, DRAM is slower on the GPU than here: deviation 52.
+    word by word, within 13 %: before loads waited for what DRAM writes, 20 to 32 % too fast.
     """
     error = predicted(row)["us"] / row.us - 1
-    low, high = (-0.32, -0.2) if row.kernel.startswith("both") else (-0.12, 0.1)
+    low, high = (-0.02, 0.135) if row.kernel.startswith("both") else (-0.12, 0.1)
     assert low < error < high
 
 

@@ -9,6 +9,7 @@ from gemmsim.sm.units.slowest_line import level_of
 
 _MOST_USED = 0.98  # keeps a queue finite; above it the bandwidth itself is what is waited for
 _CROWDED = 0.7  # how much of the bandwidth that is used makes reads wait longer for writes
+_REMEMBERED_CYCLES = 20_000.0  # of the SM's share: about what dirty lines of L2 take, some tens of MB of all SMs
 LINE_SECTORS = 4
 
 
@@ -48,16 +49,25 @@ def mixed_cycles(spec: Spec, memory: MemoryPath, now: int) -> float:
     bandwidth is used and 700 where two thirds are; reads alone wait 10 to 85 cycles longer (own microbenchmarks,
     tests/records/h200_row_streams.json and h200_streams.json).
     """
-    asked = memory.dram_share.asked
     if memory.dram_written == 0:
         return 0.0
-    used = min(asked / max(float(now), spec.dram_latency_cycles), 1.0)
-    return spec.dram_mixed_cycles * memory.dram_written / asked * used / (1 - _CROWDED * used)
+    used = min(memory.dram_share.asked / max(float(now), spec.dram_latency_cycles), 1.0)
+    written = memory.dram_written / (memory.dram_read + memory.dram_written)
+    return spec.dram_mixed_cycles * written * used / (1 - _CROWDED * used)
+
+
+def _remember(memory: MemoryPath) -> None:
+    """Let what was read and written long ago count less."""
+    if memory.dram_read + memory.dram_written > _REMEMBERED_CYCLES:
+        memory.dram_read = memory.dram_read / 2
+        memory.dram_written = memory.dram_written / 2
 
 
 def load(spec: Spec, memory: MemoryPath, sectors: int, now: int) -> float:
     """Return the cycle before which sectors of an ordinary load have not all come from DRAM."""
     memory.turns += sectors
+    memory.dram_read += sectors * spec.sector_dram_cycles
+    _remember(memory)
     return take(memory.dram_share, now, sectors * spec.sector_dram_cycles, spec.loads_in_step)
 
 
@@ -74,4 +84,5 @@ def write(spec: Spec, memory: MemoryPath, sectors: int, now: int) -> None:
     memory.turns -= turning
     cycles = (sectors + turning * spec.dram_turnaround) * spec.sector_dram_cycles
     memory.dram_written += cycles
+    _remember(memory)
     take(memory.dram_share, now, cycles, spec.loads_in_step)

@@ -168,7 +168,7 @@ class MemoryPath(Record):
     link            the link to L2, for ordinary loads
     l2_share, dram_share  this SM's share of the bandwidth of each
     l2_stores       its share of L2, for stores alone
-    dram_written    how many cycles of the share of DRAM its stores have taken
+    dram_read, dram_written  how many cycles of the share of DRAM its loads and stores have taken of late
     turns           sectors that DRAM has read since the last of those after which a write made it turn round
     draws           which of `Spec.slowest` the last load took
     companions      so many blocks of the SM compute one after another, and are first in turn to ask for what other SMs
@@ -201,6 +201,7 @@ class MemoryPath(Record):
     l2_share: Share
     dram_share: Share
     l2_stores: Server
+    dram_read: float
     dram_written: float
     turns: int
     draws: int

@@ -140,7 +140,7 @@ def test_loads_and_tiles_wait_for_writes() -> None:
     def done(mixed: float) -> tuple[float, float]:
         path = Path(replace(GPU, dram=replace(GPU.dram, mixed_latency_cycles=mixed)))
         memory = path.sm.memory
-        memory.dram_share.asked = memory.dram_written = 100_000.0
+        memory.dram_share.asked, memory.dram_read, memory.dram_written = 100_000.0, 0.0, 10_000.0
         load = row(Instruction, writes_registers=1, hit_latency_cycles=32.0, base_wavefronts=1)
         there = path.request(200_000, load, RecordCycles(1, 1, 4, 4))[2]
         return there, load_tile(path.sm, memory, row(Sync, amount=128, l2_sectors=4, dram_sectors=4), 200_000)
@@ -148,3 +148,17 @@ def test_loads_and_tiles_wait_for_writes() -> None:
     waits = 500.0 * 0.5 / (1 - 0.35)
     for later, sooner in zip(done(500.0), done(0.0), strict=True):
         assert later - sooner == pytest.approx(waits, abs=1)
+
+
+def test_writes_of_long_ago_count_less():
+    """A sector takes 10 cycles. 1,000 are written, then 1,001 read, which is more than is remembered: half of both are
+    left. 800 more are less than that."""
+    state = idle_sm(
+        replace(GPU, dram=replace(GPU.dram, peak_bytes_per_s=3.2e9, achievable_fraction=1.0, turnaround=0.0))
+    )
+    sm = state.sm
+    unit.write(sm.spec, sm.memory, 1000, 0)
+    unit.load(sm.spec, sm.memory, 1001, 0)
+    assert (sm.memory.dram_read, sm.memory.dram_written) == (5005, 5000)
+    unit.load(sm.spec, sm.memory, 800, 0)
+    assert (sm.memory.dram_read, sm.memory.dram_written) == (13005, 5000)
