@@ -19,7 +19,7 @@ from gemmsim.memory.grid.l1_requests import L1Requests, l1_requests_of
 from gemmsim.memory.grid.placement import Placement
 from gemmsim.memory.grid.residents import residents_of_grid
 from gemmsim.memory.grid.sample_residents import SampledBlocks, residents_of_sample
-from gemmsim.memory.grid.sector_assignment import round_to_sectors
+from gemmsim.memory.grid.sector_assignment import round_to_sectors, stored_once
 from gemmsim.memory.l2_sectors import (
     Fetched,
     estimated_l2_sectors,
@@ -133,24 +133,26 @@ def simulate_caches(
 
     to_fetch = by_instruction(fetched)
     to_deliver = Fetched(requests, coalesced, round_to_sectors(fetched, requests.pc).astype(np.int64), local)
+    # What does not need the footprint comes first: it may still be estimated.
+    stored, shares = stored_once(requests, coalesced), _merged(trace, requests, accesses, gpu, placement)
+    is_read = (requests.operation == READ) | (requests.operation == READ_PAST_L1)
+    l2_requests = weight @ (l1.l2_requests / made * np.where(is_read, 1 - shares[0][requests.pc], 1.0))
+    of_others = by_instruction(np.where(is_read, sent, 0)) * shares
     if footprint is None:
         generation = requests.of_blocks(blocks) // wave.blocks
         sms = np.unique(residents.sm)
         l2 = replayed_l2_sectors(to_deliver, l1.to_l2, generation, sms, gpu.l2, instructions, begins)
     else:
-        l2 = estimated_l2_sectors(launch, to_deliver, to_fetch, footprint(), gpu.l2, begins)
+        l2 = estimated_l2_sectors(launch, to_deliver, to_fetch, footprint, gpu.l2, begins)
         if local.any():
             stacks = stack_traffic(l1.to_l2, made, residents, gpu.l2, min(len(placement.sm), wave.blocks))
-            stored = float(weight @ np.where(local & (requests.operation == WRITE), asked, 0))
-            l2 = with_stack_sectors(l2, stacks, requests, np.where(local, weight, 0.0), stored)
+            to_stacks = float(weight @ np.where(local & (requests.operation == WRITE), asked, 0))
+            l2 = with_stack_sectors(l2, stacks, requests, np.where(local, weight, 0.0), to_stacks)
     read = np.minimum(l2.footprint.read_sectors, to_fetch)
-    written = written_to_dram(requests, coalesced, local, weight, l2.footprint, begins)
-    shares = _merged(trace, requests, accesses, gpu, placement)
-    is_read = (requests.operation == READ) | (requests.operation == READ_PAST_L1)
-    l2_requests = weight @ (l1.l2_requests / made * np.where(is_read, 1 - shares[0][requests.pc], 1.0))
+    written = written_to_dram(stored, requests, coalesced, local, weight, l2.footprint, begins)
     again = np.zeros(len(trace.record_pc), np.uint8) if trace.copies is None else trace.copies.again
     sent_again = np.bincount(trace.record_pc, trace.record_weight * again, instructions)
-    of_others = np.minimum(by_instruction(np.where(is_read, sent, 0)) * shares, to_fetch - read)
+    of_others = np.minimum(of_others, to_fetch - read)
     merged_sectors, may_merge = of_others + sent_again * (1 - 1 / max(1, gpu.l2.merged_requests))
     return CacheResults(
         l2=(by_record(round_to_sectors(sent, requests.pc)) + again).astype(np.uint16),
