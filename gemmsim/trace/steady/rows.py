@@ -49,9 +49,12 @@ class Rows:
 
 def changing_rows(program: MicroProgram, code: NDArray[np.uint32]) -> Rows:
     """Return the rows that may change while a block executes `code`, the program or a slice of it, and those in which
-    blocks may differ when they begin: they say which block it is."""
+    blocks may differ when they begin: they say which block it is.
+
+    Rows that decide where paths of a warp meet are changed by control flow, which the dataflow of slices leaves out.
+    """
     warp_rows = sum(rows_of(rows.start, len(rows)) for rows in program.warp_rows)
-    written = 0
+    written = rows_of(program.path_rows.start, len(program.path_rows))
     for number in np.flatnonzero(~np.isin(code[:, OP], _NOTHING)).tolist():
         written |= step_of(code[number].tolist(), number, warp_rows).writes
     written |= sum(1 << row for row in set(program.specials.values()))
