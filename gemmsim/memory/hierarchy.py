@@ -97,8 +97,7 @@ def simulate_caches(
     begins     how L2 begins
     """
     coalesced, instructions = shapes.coalesced, trace.executed.shape[1]
-    requests = l1_requests_of(trace, shapes, accesses)
-    blocks, weights, relation = trace.blocks, trace.weight, trace.relation
+    requests, blocks, relation = l1_requests_of(trace, shapes, accesses), trace.blocks, trace.relation
     of_stacks = [index for index, access in accesses.items() if access.space == "local"]
     local = np.isin(requests.pc, of_stacks)
     wave = Wave(gpu.sm.count * placement.resident_blocks_per_sm, gpu.l2, begins is True)
@@ -106,9 +105,8 @@ def simulate_caches(
         residents, footprint = residents_of_grid(blocks, placement), None
     else:
         block = requests.of_blocks(np.arange(len(blocks)))
-        sample = SampledBlocks(
-            blocks, weights, np.bincount(block, coalesced.lines[requests.shape], len(blocks)), trace.repeats is not None
-        )
+        lines = np.bincount(block, coalesced.lines[requests.shape], len(blocks))
+        sample = SampledBlocks(blocks, trace.weight, lines, trace.repeats is not None)
         residents = residents_of_sample(sample, relation, placement)
         footprint = in_background(
             lambda: estimate(relation, arrays_store(requests, local), coalesced, instructions, wave),
@@ -135,7 +133,7 @@ def simulate_caches(
     to_deliver = Fetched(requests, coalesced, round_to_sectors(fetched, requests.pc).astype(np.int64), local)
     # What does not need the footprint comes first: it may still be estimated.
     stored, shares = stored_once(requests, coalesced), _merged(trace, requests, accesses, gpu, placement)
-    is_read = (requests.operation == READ) | (requests.operation == READ_PAST_L1)
+    is_read = np.isin(requests.operation, (READ, READ_PAST_L1))
     l2_requests = weight @ (l1.l2_requests / made * np.where(is_read, 1 - shares[0][requests.pc], 1.0))
     of_others = by_instruction(np.where(is_read, sent, 0)) * shares
     if footprint is None:
@@ -152,8 +150,8 @@ def simulate_caches(
     written = written_to_dram(stored, requests, coalesced, local, weight, l2.footprint, begins)
     again = np.zeros(len(trace.record_pc), np.uint8) if trace.copies is None else trace.copies.again
     sent_again = np.bincount(trace.record_pc, trace.record_weight * again, instructions)
-    of_others = np.minimum(of_others, to_fetch - read)
-    merged_sectors, may_merge = of_others + sent_again * (1 - 1 / max(1, gpu.l2.merged_requests))
+    merged_again = sent_again * (1 - 1 / max(1, gpu.l2.merged_requests))
+    merged_sectors, may_merge = np.minimum(of_others, to_fetch - read) + merged_again
     return CacheResults(
         l2=(by_record(round_to_sectors(sent, requests.pc)) + again).astype(np.uint16),
         dram=by_record(l2.dram + written),

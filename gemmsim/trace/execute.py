@@ -183,8 +183,7 @@ class Executor:
             executed[number], threads[number] = append(self.buffers, kept.pop(number), number * warps)
         self.memory.forget_reads()
         weights = np.ones(len(blocks)) if weight is None else np.asarray(weight, float)
-        numbers = np.asarray(blocks, np.int64)
-        return self.buffers.finish(warps, numbers, weights, executed, threads)
+        return self.buffers.finish(warps, np.asarray(blocks, np.int64), weights, executed, threads)
 
     def together(self, block: int) -> tuple[int, ...]:
         """Return the blocks that must run when `block` does: those of its cluster, if they meet."""
