@@ -148,8 +148,7 @@ def simulate_caches(
             l2 = with_stack_sectors(l2, stacks, requests, np.where(local, weight, 0.0), to_stacks)
     read = np.minimum(l2.footprint.read_sectors, to_fetch)
     written = written_to_dram(stored, requests, coalesced, local, weight, l2.footprint, begins)
-    again = np.zeros(len(trace.record_pc), np.uint8) if trace.copies is None else trace.copies.again
-    sent_again = np.bincount(trace.record_pc, trace.record_weight * again, instructions)
+    again, sent_again = _sent_again(trace)
     merged_again = sent_again * (1 - 1 / max(1, gpu.l2.merged_requests))
     merged_sectors, may_merge = np.minimum(of_others, to_fetch - read) + merged_again
     return CacheResults(
@@ -166,6 +165,16 @@ def simulate_caches(
         notes=l2.notes,
         l2_after=l2.state,
     )
+
+
+def _sent_again(trace: WarpTrace) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
+    """Return how many sectors copies past L1 ask for once more: of each record, uint8 [records], or one number for all
+    without copies; and of each instruction in the whole launch, float64 [instructions]."""
+    instructions = trace.executed.shape[1]
+    if trace.copies is None:
+        return np.zeros(1, np.uint8), np.zeros(instructions)
+    sent = trace.record_weight * trace.copies.again
+    return trace.copies.again, np.bincount(trace.record_pc, sent, instructions).astype(np.float64)
 
 
 def _merged(

@@ -46,17 +46,19 @@ class Recorded:
 
 
 def recorded(buffers: Buffers, sketch: Sketch) -> Recorded:
-    """Return a copy of what the only block in the buffers left there, of which they made a sketch."""
+    """Return what the only block in the buffers left there, of which they made a sketch. Its records, of which there
+    may be millions, are not copied: the buffers get other arrays for them."""
     c = buffers.counters
     segments = int(c[words.SEGMENTS])
+    buffers.renew_records()
     return Recorded(
         sketch.executed[0],
         sketch.threads_executed[0],
         buffers.segment_warp[:segments].copy(),
         buffers.segment_record[:segments].copy(),
-        sketch.record_pc.copy(),
-        sketch.record_pattern.copy(),
-        sketch.record_base.copy(),
+        sketch.record_pc,
+        sketch.record_pattern,
+        sketch.record_base,
         buffers.patterns[: c[words.PATTERNS]].copy(),
         tuple(buffers.repeats),
         int(c[words.UNMET]),

@@ -65,6 +65,13 @@ class Buffers:
         self.table[:] = -1
         self.repeats.clear()
 
+    def renew_records(self) -> None:
+        """Take other arrays for the records from now on, so that those of the last sketch stay as they are."""
+        self.record_pc, self.record_pattern, self.record_base = map(
+            np.empty_like, (self.record_pc, self.record_pattern, self.record_base)
+        )
+        self._addresses = None
+
     def forget_stream(self, segment: int, issued: int, syncs: int) -> None:
         """Forget the instructions from number `issued` on, which are those of the segments from `segment` on, and what
         they did at barriers, which are the rows from `syncs` on."""
