@@ -28,6 +28,7 @@ from gemmsim.memory.l2_sectors import (
 )
 from gemmsim.memory.requests.access import Access
 from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE, WRITE_PAST_L1
+from gemmsim.memory.requests.copies import sent_again
 from gemmsim.memory.requests.multicast import receivers
 from gemmsim.memory.requests.shapes import Shapes
 from gemmsim.memory.types import DramTraffic
@@ -148,15 +149,15 @@ def simulate_caches(
             l2 = with_stack_sectors(l2, stacks, requests, np.where(local, weight, 0.0), to_stacks)
     read = np.minimum(l2.footprint.read_sectors, to_fetch)
     written = written_to_dram(stored, requests, coalesced, local, weight, l2.footprint, begins)
-    again, sent_again = _sent_again(trace)
-    merged_again = sent_again * (1 - 1 / max(1, gpu.l2.merged_requests))
+    again, of_copies = sent_again(trace)
+    merged_again = of_copies * (1 - 1 / max(1, gpu.l2.merged_requests))
     merged_sectors, may_merge = np.minimum(of_others, to_fetch - read) + merged_again
     return CacheResults(
         l2=(by_record(round_to_sectors(sent, requests.pc)) + again).astype(np.uint16),
         dram=by_record(l2.dram + written),
         dram_shared=by_record(l2.dram_shared),
         l1_hit_sectors=by_instruction(hit),
-        l2_sectors=by_instruction(sent) + sent_again,
+        l2_sectors=by_instruction(sent) + of_copies,
         dram_sectors=read,
         merged_sectors=merged_sectors,
         may_merge=may_merge,
@@ -165,16 +166,6 @@ def simulate_caches(
         notes=l2.notes,
         l2_after=l2.state,
     )
-
-
-def _sent_again(trace: WarpTrace) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
-    """Return how many sectors copies past L1 ask for once more: of each record, uint8 [records], or one number for all
-    without copies; and of each instruction in the whole launch, float64 [instructions]."""
-    instructions = trace.executed.shape[1]
-    if trace.copies is None:
-        return np.zeros(1, np.uint8), np.zeros(instructions)
-    sent = trace.record_weight * trace.copies.again
-    return trace.copies.again, np.bincount(trace.record_pc, sent, instructions).astype(np.float64)
 
 
 def _merged(

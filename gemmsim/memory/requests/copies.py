@@ -108,3 +108,13 @@ def _sectors_past_l1(patterns: Patterns, source: int, target: int) -> tuple[int,
     upper = np.bincount(of_lane.reshape(-1), half & 1, pairs.shape[1])
     sent = np.maximum(upper, np.bincount(of_lane.reshape(-1)) - upper)
     return len(np.unique(to)) - touched, int(sent.sum()) - touched
+
+
+def sent_again(trace: WarpTrace) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
+    """Return how many sectors copies past L1 ask for once more: of each record, uint8 [records], or one number for all
+    without copies; and of each instruction in the whole launch, float64 [instructions]."""
+    instructions = trace.executed.shape[1]
+    if trace.copies is None:
+        return np.zeros(1, np.uint8), np.zeros(instructions)
+    sent = trace.record_weight * trace.copies.again
+    return trace.copies.again, np.bincount(trace.record_pc, sent, instructions).astype(np.float64)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace.lower.context import ALL
 from gemmsim.trace.steady.affine import Walk
+from gemmsim.trace.steady.followed import Followed
 from gemmsim.trace.steady.loop import Loop
 from gemmsim.trace.steady.paths import Path
 from gemmsim.trace.steady.rows import Rows
@@ -89,29 +89,6 @@ def _within(number: int, now: dict[int, int], span: tuple[int, int], bounds: Bou
     """Whether the differences for which a number stands now are within those for which it stood."""
     found = (0, 0) if now.get(number) == 0 else bounds(now[number]) if bounds and number in now else None
     return found is not None and span[0] <= found[0] and found[1] <= span[1]
-
-
-class Followed(NamedTuple):
-    """Warps of a block, behind a period, that execute the same.
-
-    warps        their numbers
-    first, step  uint32 [warps, words]: their registers, and by how much these move in a period; of the rows that may
-                 change, where `whole` has all of them
-    blocks       int32 [warps, words]: what is known of each word in other blocks; None where nothing is asked of them
-    whole        of all warps and rows of the block, what `first` and `blocks` are of some; None where they have all
-    """
-
-    warps: tuple[int, ...]
-    first: NDArray[np.uint32]
-    step: NDArray[np.uint32]
-    blocks: NDArray[np.int32] | None
-    whole: tuple[NDArray[np.uint32], NDArray[np.int32] | None] | None = None
-
-    def one(self, n: int) -> Followed:
-        """Only the n-th of them."""
-        row = slice(n, n + 1)
-        blocks = None if self.blocks is None else self.blocks[row]
-        return Followed(self.warps[row], self.first[row], self.step[row], blocks, self.whole)
 
 
 class Proofs:
@@ -200,7 +177,7 @@ class Proofs:
             others = known[0].others(first, blocks)
             if not step.reshape(len(warps), -1, WARP_LANES)[:, others].any():
                 ways.insert(0, others)
-        of_all = self._of_all_rows(followed)
+        of_all = followed.of_all_rows(self.rows)
         for unknown in ways:
             self._walk.forget()
             begins = unknown * WARP_LANES if self.rows is None else self.rows.begins[unknown]
@@ -214,14 +191,3 @@ class Proofs:
         found = frozenset(self._walk.strides), tuple(self._walk.moving.items()), dict(self._walk.bounded)
         kept = first.copy(), step.copy(), None if blocks is None else blocks.copy()
         return _Proof(*kept, read.reshape(-1), periods, *found)
-
-    def _of_all_rows(
-        self, followed: Followed
-    ) -> tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.int32] | None]:
-        """Return `first`, `step` and `blocks` of all rows of the warps."""
-        if followed.whole is None or self.rows is None:
-            return followed.first, followed.step, followed.blocks
-        registers, shadow = followed.whole
-        warps = list(followed.warps)
-        blocks = None if followed.blocks is None or shadow is None else shadow[warps]
-        return registers[warps], self.rows.among(followed.step, registers.shape[1]), blocks

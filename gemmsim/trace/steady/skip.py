@@ -24,9 +24,10 @@ from gemmsim.trace.repeats import Repeat
 from gemmsim.trace.steady.affine import Walk
 from gemmsim.trace.steady.again import Again
 from gemmsim.trace.steady.deciding import deciding, kept
+from gemmsim.trace.steady.followed import Followed
 from gemmsim.trace.steady.lengths import MOST_PERIODS, lengths_of, periods_until_all_wrap
 from gemmsim.trace.steady.period import Period
-from gemmsim.trace.steady.proofs import Followed, Proofs
+from gemmsim.trace.steady.proofs import Proofs
 from gemmsim.trace.steady.rows import changing_rows
 from gemmsim.trace.steady.running import Executor, Tables
 from gemmsim.trace.steady.tiles import Tiles
