@@ -51,6 +51,11 @@ class Cutting:
         """Return how many warp instructions are left out where `leader` is executed."""
         return sum(cut.unit * cut.times for cut in self.cuts.get(leader, ()))
 
+    def forget(self) -> None:
+        """Forget where leaders were cut, and what they left: they are executed in full from now on."""
+        self.cuts.clear()
+        self.recorded.clear()
+
     def take_recorded(self, blocks: Sequence[int], streams: NDArray[np.bool_]) -> dict[int, Recorded]:
         """Return what is kept of `blocks` of which no stream is wanted, by their places, and keep nothing."""
         known, self.recorded = self.recorded, {}

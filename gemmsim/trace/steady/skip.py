@@ -239,7 +239,7 @@ class Skipping:
             if path is None:
                 return 0, set()
             warps = [period.warps[place] for place in places]
-            # Where all warps are alike, nothing is copied. Proofs know steps that are the same object.
+            # Where all warps are alike, the step stays the same object, of which more is known (`cached_by_identity`).
             some = slice(None) if len(places) == len(period.warps) else places
             registers, step = (rows if some is not places else rows[places] for rows in (period.registers, period.step))
             blocks = None if differing is None else differing[some]
