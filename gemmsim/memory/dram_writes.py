@@ -8,12 +8,13 @@ from numpy.typing import NDArray
 from gemmsim.memory.caches.l2 import L2Start
 from gemmsim.memory.grid.footprint import Footprint
 from gemmsim.memory.grid.l1_requests import L1Requests
-from gemmsim.memory.grid.sector_assignment import round_to_sectors, stored_once
+from gemmsim.memory.grid.sector_assignment import round_to_sectors
 from gemmsim.memory.requests.cache_operations import WRITE
 from gemmsim.memory.requests.coalescer import Coalesced
 
 
 def written_to_dram(
+    stored: NDArray[np.uint16],
     requests: L1Requests,
     coalesced: Coalesced,
     local: NDArray[np.bool_],
@@ -26,11 +27,12 @@ def written_to_dram(
     What arrays are stored into is written once where L2 begins empty, for other launches come before and after. Stacks
     are used again by each block, and by each launch, so of these only what L2 has to replace is written.
 
+    stored         see `sector_assignment.stored_once`
     local, weight  bool, float64 [requests] whether each is to local memory, and for how many of the launch it stands
     """
-    written = stored_once(requests, coalesced)
+    written = stored
     if begins is not False:
-        written = _scaled(written, ~local, weight, footprint.written_sectors - footprint.stack_sectors, requests)
+        written = _scaled(stored, ~local, weight, footprint.written_sectors - footprint.stack_sectors, requests)
     if not local.any():
         return written
     stacks = np.where(local & (requests.operation == WRITE), coalesced.sectors[requests.shape], 0)

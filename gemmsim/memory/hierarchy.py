@@ -20,7 +20,7 @@ from gemmsim.memory.grid.l1_requests import L1Requests, l1_requests_of
 from gemmsim.memory.grid.placement import Placement
 from gemmsim.memory.grid.residents import residents_of_grid
 from gemmsim.memory.grid.sample_residents import SampledBlocks, residents_of_sample
-from gemmsim.memory.grid.sector_assignment import round_to_sectors
+from gemmsim.memory.grid.sector_assignment import round_to_sectors, stored_once
 from gemmsim.memory.l2_sectors import (
     Fetched,
     estimated_l2_sectors,
@@ -52,7 +52,7 @@ class CacheResults:
                     of it. Where L2 begins empty, launches on other data are taken to run before and after this one:
                     what each leaves in L2 is written while the next ones run
     dram_shared     bool [records] whether it waits for sectors that DRAM reads for other blocks, too
-    atomic_us       float64 [records] what it adds to the time of the slice that works longest on atomics
+    atomic_us       float32 [records] what it adds to the time of the slice that works longest on atomics
     l1_hit_sectors  float64 [instructions] sectors that hit L1
     l2_sectors      float64 [instructions] sectors sent to L2 or asked of it
     dram_sectors    float64 [instructions] sectors read from DRAM
@@ -69,7 +69,7 @@ class CacheResults:
     l2: NDArray[np.uint16]
     dram: NDArray[np.uint16]
     dram_shared: NDArray[np.bool_]
-    atomic_us: NDArray[np.float64]
+    atomic_us: NDArray[np.float32]
     l1_hit_sectors: NDArray[np.float64]
     l2_sectors: NDArray[np.float64]
     dram_sectors: NDArray[np.float64]
@@ -100,8 +100,7 @@ def simulate_caches(
     begins     how L2 begins
     """
     coalesced, instructions = shapes.coalesced, trace.executed.shape[1]
-    requests = l1_requests_of(trace, shapes, accesses)
-    blocks, weights, relation = trace.blocks, trace.weight, trace.relation
+    requests, blocks, relation = l1_requests_of(trace, shapes, accesses), trace.blocks, trace.relation
     of_stacks = [index for index, access in accesses.items() if access.space == "local"]
     local = np.isin(requests.pc, of_stacks)
     wave = Wave(gpu.sm.count * placement.resident_blocks_per_sm, gpu.l2, begins is True)
@@ -109,9 +108,8 @@ def simulate_caches(
         residents, footprint = residents_of_grid(blocks, placement), None
     else:
         block = requests.of_blocks(np.arange(len(blocks)))
-        sample = SampledBlocks(
-            blocks, weights, np.bincount(block, coalesced.lines[requests.shape], len(blocks)), trace.repeats is not None
-        )
+        lines = np.bincount(block, coalesced.lines[requests.shape], len(blocks))
+        sample = SampledBlocks(blocks, trace.weight, lines, trace.repeats is not None)
         residents = residents_of_sample(sample, relation, placement)
         footprint = in_background(
             lambda: estimate(relation, arrays_store(requests, local), coalesced, instructions, wave),
@@ -129,31 +127,31 @@ def simulate_caches(
     def by_instruction(sectors: NDArray) -> NDArray[np.float64]:
         return np.bincount(requests.pc, weight * sectors, minlength=instructions).astype(np.float64)
 
-    def by_record(sectors: NDArray) -> NDArray:
-        out = np.zeros(len(trace.record_pc), sectors.dtype)
-        out[requests.record] = sectors
-        return out
+    def by_record(values: NDArray) -> NDArray:
+        return _by_record(values, requests.record, len(trace.record_pc))
 
     to_fetch = by_instruction(fetched)
     to_deliver = Fetched(requests, coalesced, round_to_sectors(fetched, requests.pc).astype(np.int64), local)
+    # What does not need the footprint comes first: it may still be estimated.
+    stored, shares = stored_once(requests, coalesced), _merged(trace, requests, accesses, gpu, placement)
+    is_read = np.isin(requests.operation, (READ, READ_PAST_L1))
+    asks = l1.l2_requests / made * (1 - is_read * shares[0][requests.pc]) + shapes.further_packets[requests.shape]
+    of_others = by_instruction(np.where(is_read, sent, 0)) * shares
     if footprint is None:
         generation = requests.of_blocks(blocks) // wave.blocks
         sms = np.unique(residents.sm)
         l2 = replayed_l2_sectors(to_deliver, l1.to_l2, generation, sms, gpu.l2, instructions, begins)
     else:
-        l2 = estimated_l2_sectors(launch, to_deliver, to_fetch, footprint(), gpu.l2, begins)
+        l2 = estimated_l2_sectors(launch, to_deliver, to_fetch, footprint, gpu.l2, begins)
         if local.any():
             stacks = stack_traffic(l1.to_l2, made, residents, gpu.l2, min(len(placement.sm), wave.blocks))
-            stored = float(weight @ np.where(local & (requests.operation == WRITE), asked, 0))
-            l2 = with_stack_sectors(l2, stacks, requests, np.where(local, weight, 0.0), stored)
+            to_stacks = float(weight @ np.where(local & (requests.operation == WRITE), asked, 0))
+            l2 = with_stack_sectors(l2, stacks, requests, np.where(local, weight, 0.0), to_stacks)
     read, from_dram = _reads(l2.footprint.read_sectors, to_fetch, footprint is None)
-    written = written_to_dram(requests, coalesced, local, weight, l2.footprint, begins)
-    shares = _merged(trace, requests, accesses, gpu, placement)
-    is_read = (requests.operation == READ) | (requests.operation == READ_PAST_L1)
-    asks = l1.l2_requests / made * (1 - is_read * shares[0][requests.pc]) + shapes.further_packets[requests.shape]
-    again, sent_again, merge = _sent_again(trace, shapes)
-    of_others = np.minimum(by_instruction(np.where(is_read, sent, 0)) * shares, to_fetch - read)
-    merged_sectors, may_merge = of_others + merge * (1 - 1 / max(1, gpu.l2.merged_requests))
+    written = written_to_dram(stored, requests, coalesced, local, weight, l2.footprint, begins)
+    again, sent_again, of_copies = _sent_again(trace, shapes)
+    merged_again = of_copies * (1 - 1 / max(1, gpu.l2.merged_requests))
+    merged_sectors, may_merge = np.minimum(of_others, to_fetch - read) + merged_again
     return CacheResults(
         l2=(by_record(round_to_sectors(sent, requests.pc)) + again).astype(np.uint16),
         dram=by_record(l2.dram + written),
@@ -163,12 +161,22 @@ def simulate_caches(
         dram_sectors=read,
         merged_sectors=merged_sectors,
         may_merge=may_merge,
-        atomic_us=by_record(atomic_us(requests, shapes.packets, accesses, weight, relation, gpu.l2)),
+        atomic_us=by_record(atomic_us(requests, shapes.packets, accesses, weight, relation, gpu.l2).astype(np.float32)),
         l2_requests=float(weight @ asks),
         traffic=DramTraffic(from_dram, l2.footprint.written_sectors),
         notes=l2.notes,
         l2_after=l2.state,
     )
+
+
+def _by_record(values: NDArray, record: NDArray[np.int64], records: int) -> NDArray:
+    """Return the values [requests] at the places `record`, and 0 elsewhere: [records], which takes no room where all
+    are 0."""
+    if not values.any():
+        return np.broadcast_to(values.dtype.type(0), records)
+    out = np.zeros(records, values.dtype)
+    out[record] = values
+    return out
 
 
 def _reads(
@@ -191,14 +199,23 @@ def _reads(
     return waits + room * min(1.0, beside / max(float(room.sum()), 1.0)), float(read.sum())
 
 
-def _sent_again(trace: WarpTrace, shapes: Shapes) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return how many sectors of each record go to L2 or come from it once more, int64 [records], how many of each
-    instruction, and how many of these L2 reads with others, float64 [instructions] each."""
-    copies = np.zeros(len(trace.record_pc), np.int64) if trace.copies is None else trace.copies.again.astype(np.int64)
-    again, instructions = copies + shapes.again[shapes.of_record], trace.executed.shape[1]
-    weights = [trace.record_weight.astype(np.float64) * each for each in (again, copies)]
-    sent, merge = (np.bincount(trace.record_pc, each, instructions).astype(np.float64) for each in weights)
-    return again, sent, merge
+def _sent_again(
+    trace: WarpTrace, shapes: Shapes
+) -> tuple[NDArray[np.int64] | int, NDArray[np.float64], NDArray[np.float64]]:
+    """Return how many sectors of each record go to L2 or come from it once more, int64 [records] or 0 of all, how many
+    of each instruction, and how many of these asynchronous copies ask for, float64 [instructions] each."""
+    instructions = trace.executed.shape[1]
+    of_copies: NDArray = np.zeros(instructions)
+    of_atomics: NDArray = np.zeros(instructions)
+    again: NDArray[np.int64] | int = 0
+    if trace.copies is not None and trace.copies.again.any():
+        again = trace.copies.again.astype(np.int64)
+        of_copies = np.bincount(trace.record_pc, trace.record_weight * again, instructions)
+    if shapes.again.any():
+        packets = shapes.again[shapes.of_record]
+        again = again + packets
+        of_atomics = np.bincount(trace.record_pc, trace.record_weight * packets, instructions)
+    return again, of_copies + of_atomics, of_copies
 
 
 def _merged(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -120,14 +121,16 @@ def estimated_l2_sectors(
     launch: Launch,
     fetched: Fetched,
     asked: NDArray[np.float64],
-    footprint: Footprint | None,
+    estimate: Callable[[], Footprint | None],
     l2: L2,
     begins: L2Start,
 ) -> L2Sectors:
-    """Estimate what DRAM does for each request, from the footprint of the grid (None: it is not known).
+    """Estimate what DRAM does for each request, from the footprint of the grid.
 
-    asked  float64 [instructions] sectors that L2 is to deliver in the whole launch
+    asked     float64 [instructions] sectors that L2 is to deliver in the whole launch
+    estimate  waits for the footprint, and returns it; None: it is not known
     """
+    delivered, footprint = fetched.new_to_block(l2), estimate()
     notes: tuple[str, ...] = (_L1_SAMPLED, _L2_BOUND if footprint is None else _L2_SAMPLED)
     if isinstance(begins, L2State):
         notes = (*notes, _L2_LEFT_OUT)
@@ -138,7 +141,7 @@ def estimated_l2_sectors(
     share = np.minimum(share, 1.0)
     waits = np.maximum(footprint.new_share, share)
     pc = fetched.requests.pc
-    shared_out = _shared_out(fetched.requests, fetched.new_to_block(l2), share[pc], waits[pc])
+    shared_out = _shared_out(fetched.requests, delivered, share[pc], waits[pc])
     return L2Sectors(*shared_out, footprint, notes)
 
 

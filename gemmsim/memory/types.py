@@ -73,7 +73,7 @@ class RecordCost:
     remote         uint8 1 where the record is of another block's shared memory, else 0
     merged_share   float32 share of the instruction's sectors that may come with another SM's request
                    (`hierarchy.CacheResults.may_merge`)
-    atomic_us      float64 what the record adds to the time of the slice of L2 that works longest on atomics
+    atomic_us      float32 what the record adds to the time of the slice of L2 that works longest on atomics
                    (`caches.slices.atomic_us`)
     """
 
@@ -86,7 +86,7 @@ class RecordCost:
     partial_lines: NDArray[np.uint8]
     remote: NDArray[np.uint8]
     merged_share: NDArray[np.float32]
-    atomic_us: NDArray[np.float64]
+    atomic_us: NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,9 +79,14 @@ def elements(array: NDArray[Any], view: NDArray[Any], part: tuple[Any, ...]) -> 
     """
     if not isinstance(array, PeriodicArray) or array.remake is None:
         return view[part]
-    rows, columns = (np.arange(length)[one] for length, one in zip(view.shape, part, strict=True))
-    places = (rows[:, None] * view.strides[0] + columns * view.strides[1]) % PERIOD_BYTES
-    return np.asarray(array.reshape(-1)[places // array.itemsize])
+    period = PERIOD_BYTES // array.itemsize
+    rows, columns = (
+        np.arange(length)[one] * (stride // array.itemsize) % period
+        for length, stride, one in zip(view.shape, view.strides, part, strict=True)
+    )
+    places = rows[:, None] + columns
+    np.subtract(places, period, out=places, where=places >= period)  # far quicker than to divide each
+    return np.asarray(array.reshape(-1)[places])
 
 
 class _File:

@@ -12,6 +12,11 @@ from gemmsim.trace import micro, words
 from gemmsim.trace.block_state import BlockState
 from gemmsim.trace.launch_data.clusters import Clusters
 
+_UNMET = (
+    "threads at __syncwarp() went on without threads that its mask names, which wait elsewhere: CUDA leaves that "
+    "undefined"
+)
+
 
 def wait_in_clusters(
     program: Program, code: NDArray[np.uint32], blocks: Mapping[int, BlockState], clusters: Clusters
@@ -36,13 +41,16 @@ def wait_in_clusters(
     return ""
 
 
-def late_arrival(program: Program, number: int) -> tuple[str, ...]:
-    """Return a note that instruction `number` arrived at an mbarrier of a block that had ended; () where it is -1."""
-    if number < 0:
-        return ()
+def notes_of_waits(program: Program, counters: NDArray[np.int64]) -> tuple[str, ...]:
+    """Return what is undefined of how threads met in an execution, by the counters of its trace buffers."""
+    notes = (_UNMET,) if counters[words.UNMET] else ()
+    if not counters[words.LATE_ARRIVAL]:
+        return notes
+    place = _place(program.instructions[int(counters[words.LATE_ARRIVAL]) - 1])
     return (
-        f"{_place(program.instructions[number])} arrives at an mbarrier of a block of the cluster that may have ended "
-        "by then, which PTX leaves undefined: here it does nothing, as nobody can wait there any more",
+        *notes,
+        f"{place} arrives at an mbarrier of a block of the cluster that may have ended by then, which PTX leaves "
+        "undefined: here it does nothing, as nobody can wait there any more",
     )
 
 

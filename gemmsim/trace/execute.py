@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property, partial
 
 import numpy as np
@@ -13,12 +13,13 @@ from gemmsim.support.progress import blocks_done
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import words
 from gemmsim.trace.block_state import BlockState
-from gemmsim.trace.cluster_waits import late_arrival
+from gemmsim.trace.cluster_waits import notes_of_waits
 from gemmsim.trace.comes_back import comes_back
 from gemmsim.trace.context import context_of
 from gemmsim.trace.endless import Patience
 from gemmsim.trace.engine.faults import describe
 from gemmsim.trace.engine.parts import linked
+from gemmsim.trace.engine.recorded import append
 from gemmsim.trace.engine.trace_buffers import Buffers
 from gemmsim.trace.engine.variants import executor_for, residents_executor_for
 from gemmsim.trace.initial_registers import block_registers, initial_registers
@@ -41,10 +42,6 @@ from gemmsim.trace.turns import takes_turns, with_turns
 from gemmsim.trace.types import Execution, Launch, Sketch, WarpTrace
 from gemmsim.trace.waiting import notes_of, waits_at_mbarriers
 
-UNMET = (
-    "threads at __syncwarp() went on without threads that its mask names, which wait elsewhere: CUDA leaves that "
-    "undefined"
-)
 # Shared memory is handed out in these units (CUDA C++ Programming Guide, compute capabilities). Compilers read beyond
 # an array's end within one of them.
 _SHARED_UNIT_BYTES = 128
@@ -162,8 +159,7 @@ class Executor:
                 *((ONE_ORDER,) if one_order else ()),
                 *((AS_ONE_BLOCK,) if self.blocks_meet else ()),
                 *(*notes_of(self.program), *self.externals.notes),
-                *((UNMET,) if self.buffers.counters[words.UNMET] else ()),
-                *late_arrival(self.program, int(self.buffers.counters[words.LATE_ARRIVAL]) - 1),
+                *notes_of_waits(self.program, self.buffers.counters),
             ),
             one_order=one_order,
             variables=variables_after(self.program, self.memory),
@@ -177,14 +173,17 @@ class Executor:
         """Execute `blocks` as `run` does, but return only the trace."""
         self.probe_buffers = None  # which may be large, as may what is known of loops
         self.cutting.proofs.clear()
-        self.buffers = Buffers(self.launch.warps_per_block, self.micro.accesses, self.budget)
+        warps = self.launch.warps_per_block
+        self.buffers = Buffers(warps, self.micro.accesses, self.budget)
         self.buffers.counters[words.COLUMNS_LEFT], self.context[words.CODE_AT] = self.columns, self.code.ctypes.data
         wanted = np.ones(len(blocks), bool) if streams is None else np.asarray(streams, bool)
-        executed, threads = self.execute_blocks(blocks, wanted)
+        kept = {} if self.residents else self.cutting.take_recorded(blocks, wanted)
+        executed, threads = self.execute_blocks(blocks, wanted, left_out=kept)
+        for number in list(kept):
+            executed[number], threads[number] = append(self.buffers, kept.pop(number), number * warps)
         self.memory.forget_reads()
         weights = np.ones(len(blocks)) if weight is None else np.asarray(weight, float)
-        warps, numbers = self.launch.warps_per_block, np.asarray(blocks, np.int64)
-        return self.buffers.finish(warps, numbers, weights, executed, threads)
+        return self.buffers.finish(warps, np.asarray(blocks, np.int64), weights, executed, threads)
 
     def together(self, block: int) -> tuple[int, ...]:
         """Return the blocks that must run when `block` does: those of its cluster, if they meet."""
@@ -255,12 +254,13 @@ class Executor:
             self.memory.forget_reads()
 
     def execute_blocks(
-        self, blocks: Sequence[int], streams: NDArray[np.bool_], fresh: bool = True
+        self, blocks: Sequence[int], streams: NDArray[np.bool_], fresh: bool = True, left_out: Collection[int] = ()
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Execute `blocks` in order, and append their trace to the buffers.
 
-        streams  bool [blocks]: whether the block's instruction stream is recorded
-        fresh    whether memory is restored to its initial content first
+        streams   bool [blocks]: whether the block's instruction stream is recorded
+        fresh     whether memory is restored to its initial content first
+        left_out  places in `blocks` of those that are not executed; the others must run one after the other
 
         Returns how often each block executed each instruction, and by how many threads, int64 [blocks, instructions].
         """
@@ -279,7 +279,8 @@ class Executor:
         patience = Patience(self.program, self.buffers, self.budget, state, self._go_on, look)
         for number, block in enumerate(blocks):
             blocks_done(number, len(blocks))
-            self._block(int(block), number, executed[number], threads[number], bool(streams[number]), patience)
+            if number not in left_out:
+                self._block(int(block), number, executed[number], threads[number], bool(streams[number]), patience)
         return executed, threads
 
     def _block(

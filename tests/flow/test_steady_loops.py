@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 from expanded import expanded
+from kept_leaders import check_recorded, check_rows
 from programs import cuda_program
 
 from gemmsim import api
@@ -117,8 +118,10 @@ def test_ladder(rung: str, sizes: tuple[int, int, int], tunables: dict[str, int]
     classes = classes_of(executor)
     assert classes is not None
     assert sum(len(c.members) for c in classes) == executor.launch.blocks
+    check_recorded(executor, [found.leader for found in classes])
     for found in classes[:2]:
         check(executor, found, cut=True)
+        check_rows(executor, found.leader)
 
 
 def tiles(size: int = 512) -> Executor:
@@ -140,6 +143,7 @@ def test_each_tile_of_a_block_is_cut() -> None:
     assert classes is not None
     for found in classes:
         check(executor, found, cut=True)
+        check_rows(executor, found.leader)
         cuts = executor.cutting.cuts[found.leader]
         left_out = sum(cut.times * cut.unit for cut in cuts)
         assert len(cuts) >= 8 and left_out > 0.8 * found.executed.sum()

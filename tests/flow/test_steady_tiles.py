@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 from expanded import expanded
+from kept_leaders import check_recorded, check_rows
 
 from gemmsim import api
 from gemmsim.compile import compile_kernel, default_cache
@@ -102,6 +103,7 @@ def test_what_is_left_stands_for_the_full_execution(number: int) -> None:
         there = replace(left, record_base=(left.record_base.astype(np.int64) + moved).astype(np.uint64))
         other = in_full(number, int(found.members[-1]))
         assert np.array_equal(expanded(there), expanded(other)) and (other.executed == full.executed).all()
+        check_rows(executor, found.leader)
 
 
 def test_phases_go_on_where_iterations_are_left_out() -> None:
@@ -123,6 +125,17 @@ def test_a_block_whose_stream_nobody_wants_leaves_nothing_of_it() -> None:
     alone, twice = executor.trace([leader]), executor.trace([leader, leader], streams=[False, True])
     assert leader in executor.cutting.cuts
     assert syncs(alone) == [(warp - executor.launch.warps_per_block, *rest) for warp, *rest in syncs(twice)]
+
+
+@pytest.mark.parametrize("number", range(2, 5), ids=IDS[2:5])
+def test_leaders_that_are_not_executed_again_leave_what_they_would(number: int) -> None:
+    """Of the first trace only the leader with a stream is executed; for the second one all are."""
+    executor = executor_of(*RUNGS[number])
+    executor.cutting.leaders = True
+    classes = cluster_classes_of(executor) if executor.blocks_meet else classes_of(executor)
+    assert classes is not None and len(classes) > 1
+    run_in_order(executor)
+    check_recorded(executor, [found.leader for found in classes])
 
 
 @pytest.mark.parametrize("number", range(3), ids=IDS[:3])

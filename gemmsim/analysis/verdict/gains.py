@@ -36,7 +36,9 @@ def cured(cost: RecordCost, record_pc: NDArray[np.int32], advice: Advice) -> Rec
     if advice.left == "wavefronts":
         return fewer
     tags, l2, dram = (_part(column, part) for column in (cost.tag_cycles, cost.l2_sectors, cost.dram_sectors))
-    return replace(fewer, tag_cycles=tags, l2_sectors=l2, dram_sectors=dram, atomic_us=cost.atomic_us * part)
+    return replace(
+        fewer, tag_cycles=tags, l2_sectors=l2, dram_sectors=dram, atomic_us=(cost.atomic_us * part).astype(np.float32)
+    )
 
 
 def with_quick_doubles(gpu: GpuSpec) -> GpuSpec:

@@ -6,13 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.memory.grid.l1_requests import L1Requests
+from gemmsim.memory.grid.slots import slots_for
 from gemmsim.memory.native_loops import native_loop
 from gemmsim.memory.requests.cache_operations import WRITE, WRITE_PAST_L1
 from gemmsim.memory.requests.coalescer import Coalesced
-from gemmsim.support.sorting import new_rows, order_by
 
 _COUNTED_BLOCKS = 4  # blocks whose stores are looked at one by one, to see how many of them meet the same sectors
-_round_sums = native_loop("grid/sector_assignment_loop", "round_sums")
+_round_sums, _find_earliest, _count_new = (
+    native_loop("grid/sector_assignment_loop", function, "grid/slots")
+    for function in ("round_sums", "find_earliest", "count_new")
+)
 _ROUNDING = 1e-9  # makes sums that are halves but for rounding errors count as halves
 
 
@@ -52,17 +55,13 @@ def sectors_new_to_block(
         np.bincount(rows, np.diff(piece + rows * (1 << 40), prepend=-1) != 0, shapes)
         for piece in ((offset + place) // fetch_sectors for place in range(fetch_sectors))
     ]
-    first = requests.base_sector + offset[coalesced.sector_start[requests.shape]]
-    warp = requests.of_warps(np.arange(len(requests.start) - 1))
-    turn = np.arange(len(sectors)) - requests.start[warp]
-    block, piece = warp // requests.warps_per_block, first // fetch_sectors
-    order = order_by(block, piece, turn)
-    new = new_rows(block[order], piece[order])
-    earliest = np.empty(len(order), np.int64)
-    earliest[order] = turn[order][new][np.cumsum(new) - 1]
+    first = (requests.base_sector + offset[coalesced.sector_start[requests.shape]]) // fetch_sectors
+    slots = slots_for(int(np.diff(requests.start[:: requests.warps_per_block]).max()))
+    earliest = np.empty(len(sectors), np.bool_)
+    _find_earliest(first, requests.start, requests.warps_per_block, slots, np.empty_like(slots), earliest)
     touched = np.stack(pieces)[requests.base_sector % fetch_sectors, requests.shape] * fetch_sectors
     delivered = np.rint(sectors * (touched / coalesced.sectors[requests.shape]))
-    return np.where(turn == earliest, delivered, 0).astype(np.int64)
+    return np.where(earliest, delivered, 0).astype(np.int64)
 
 
 def stored_once(requests: L1Requests, coalesced: Coalesced) -> NDArray[np.uint16]:
@@ -77,18 +76,11 @@ def stored_once(requests: L1Requests, coalesced: Coalesced) -> NDArray[np.uint16
     if not stores.any():
         return sectors.astype(np.uint16)
     block = requests.of_blocks(np.arange((len(requests.start) - 1) // requests.warps_per_block))
-    stored, new = np.zeros((2, int(requests.pc.max()) + 1))
+    stored, new = np.zeros((2, int(requests.pc.max()) + 1), np.int64)
     for number in range(_COUNTED_BLOCKS):
         some = np.flatnonzero(stores & (block == block[stores][0] + number))
-        count, pc = sectors[some], requests.pc[some]
-        request = np.repeat(np.arange(len(some)), count)
-        place = (coalesced.sector_start[requests.shape[some]] - (np.cumsum(count) - count))[request]
-        place += np.arange(len(request))
-        sector = requests.base_sector[some][request] + coalesced.sector_offset[place]
-        order = order_by(sector)
-        earliest = order[new_rows(sector[order])]
-        stored += np.bincount(pc, count, len(stored))
-        new += np.bincount(pc[request[earliest]], minlength=len(new))
+        stored += np.bincount(requests.pc[some], sectors[some], len(stored)).astype(np.int64)
+        _count_new(requests, some, coalesced, slots_for(int(sectors[some].sum())), new)
     share = np.divide(new, stored, out=np.ones(len(new)), where=stored > 0)
     written, at = np.zeros(len(sectors), np.uint16), np.flatnonzero(stores)
     written[at] = round_to_sectors(sectors[at] * share[requests.pc[at]], requests.pc[at])

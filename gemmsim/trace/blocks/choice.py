@@ -98,7 +98,7 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False, full_b
     executed = _executed(executor, probed, None if full else enough).sum(axis=0)
     total = int(executed.sum()) * launch.blocks // len(probed)
     weighed = int(executed @ _weights(program)) * launch.blocks // len(probed)
-    executor.cutting.cuts.clear()
+    executor.cutting.forget()
     long = total > max(limit, CUT_ABOVE * launch.blocks)
     executor.cutting.leaders = not full and long and _pays(executor, int(executed.sum()))
     executor.cutting.again = total > AGAIN_ABOVE * launch.blocks
@@ -114,7 +114,7 @@ def plan(executor: Executor, resident: int, sms: int, full: bool = False, full_b
     if meeting:
         classes = None if dependent else cluster_classes_of(executor)
         if classes is None:
-            executor.cutting.cuts.clear()
+            executor.cutting.forget()
         elif executor.cutting.cuts:
             run_in_order(executor)
     elif dependent and gz > 1:

@@ -14,6 +14,7 @@ from gemmsim.trace import micro
 from gemmsim.trace import words as executor_words
 from gemmsim.trace.differences.rules import rules_of
 from gemmsim.trace.engine.differences import words
+from gemmsim.trace.engine.recorded import recorded
 from gemmsim.trace.engine.variants import executor_for
 from gemmsim.trace.lower.context import CONTROL_NUMBER
 from gemmsim.trace.one_by_one import one_by_one
@@ -245,7 +246,10 @@ def _run(executor: Executor, leader: int, tables: Tables, fresh: bool) -> Sketch
     try:
         executor.cutting.tables = tables
         with one_by_one(executor):  # the leader runs without the others of its cluster
-            return executor.sketch(executor.trace_slice, [leader], fresh, executor.cutting.leaders)
+            sketch = executor.sketch(executor.trace_slice, [leader], fresh, executor.cutting.leaders)
+        if leader in executor.cutting.cuts and not executor.program.externals:  # calls are made when it is traced
+            executor.cutting.recorded[leader] = recorded(executor.buffers, sketch)
+        return sketch
     finally:
         executor.run_block, executor.cutting.tables = usual, None
 

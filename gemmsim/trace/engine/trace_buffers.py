@@ -65,6 +65,13 @@ class Buffers:
         self.table[:] = -1
         self.repeats.clear()
 
+    def renew_records(self) -> None:
+        """Take other arrays for the records from now on, so that those of the last sketch stay as they are."""
+        self.record_pc, self.record_pattern, self.record_base = map(
+            np.empty_like, (self.record_pc, self.record_pattern, self.record_base)
+        )
+        self._addresses = None
+
     def forget_stream(self, segment: int, issued: int, syncs: int) -> None:
         """Forget the instructions from number `issued` on, which are those of the segments from `segment` on, and what
         they did at barriers, which are the rows from `syncs` on."""
@@ -104,20 +111,26 @@ class Buffers:
         """Make each array that is nearly full twice as long, or longer where `_room` needs that."""
         c, room = self.counters, self._room
         self._addresses = None
-        if c[words.SEGMENTS] >= len(self.segment_warp):
-            self.segment_warp = _doubled(self.segment_warp)
-            self.segment_start, self.segment_record = _doubled(self.segment_start), _doubled(self.segment_record)
         if c[words.ISSUED] >= len(self.pc):
             _check_length(2 * len(self.pc), _MOST_ISSUED, "execute instructions")
             self.pc = _doubled(self.pc)
         if c[words.SYNCS] >= len(self.syncs) - _MOST_SYNCS:
             self.syncs = _doubled(self.syncs)
-        while c[words.RECORDS] >= len(self.record_pc) - room:
+        self.make_room(room, 1, room + 1)
+
+    def make_room(self, records: int, segments: int, patterns: int) -> None:
+        """Make arrays twice as long, and again, until so many more fit in."""
+        c = self.counters
+        self._addresses = None
+        while c[words.SEGMENTS] > len(self.segment_warp) - segments:
+            self.segment_warp = _doubled(self.segment_warp)
+            self.segment_start, self.segment_record = _doubled(self.segment_start), _doubled(self.segment_record)
+        while c[words.RECORDS] >= len(self.record_pc) - records:
             _check_length(2 * len(self.record_pc), _MOST_KEPT, "access memory")
             _check_memory(2 * len(self.record_pc))
             self.record_pc, self.record_pattern = _doubled(self.record_pc), _doubled(self.record_pattern)
             self.record_base, self.record_mover = _doubled(self.record_base), _doubled(self.record_mover)
-        while c[words.PATTERNS] >= len(self.patterns) - room - 1:
+        while c[words.PATTERNS] >= len(self.patterns) - patterns:
             if 2 * len(self.patterns) > words.HASH_SLOTS // 2:
                 raise GemmsimError(
                     f"the kernel's accesses have more than {len(self.patterns)} different shapes: "

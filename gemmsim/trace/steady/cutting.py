@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.trace import words
 from gemmsim.trace.block_state import BlockState
 from gemmsim.trace.endless import Patience
+from gemmsim.trace.engine.recorded import Recorded
 from gemmsim.trace.steady.proofs import Proofs
 from gemmsim.trace.steady.running import Executor, Tables
 from gemmsim.trace.steady.skip import Cut, Skipping
@@ -27,6 +29,7 @@ class Cutting:
     finds     whether the blocks that run now do
     enough    warp instructions after which these need not go on, where most of them were left out; None: they end
     cuts      {leader: where it left out iterations}; whenever it is executed again, it does so there
+    recorded  {leader: what it left in the trace buffers}, of leaders in `cuts` that have not been traced since then
     left_out  warp instructions that the blocks of the last sketch left out
     tables    what relates other blocks to the one that runs; None where nothing does
     proofs    what is known of loops, by the address of the code that blocks run
@@ -39,6 +42,7 @@ class Cutting:
     finds: bool = False
     enough: int | None = None
     cuts: dict[int, list[Cut]] = field(default_factory=dict)
+    recorded: dict[int, Recorded] = field(default_factory=dict)
     left_out: int = 0
     tables: Tables | None = None
     proofs: dict[int, Proofs] = field(default_factory=dict)
@@ -46,6 +50,16 @@ class Cutting:
     def left_out_of(self, leader: int) -> int:
         """Return how many warp instructions are left out where `leader` is executed."""
         return sum(cut.unit * cut.times for cut in self.cuts.get(leader, ()))
+
+    def forget(self) -> None:
+        """Forget where leaders were cut, and what they left: they are executed in full from now on."""
+        self.cuts.clear()
+        self.recorded.clear()
+
+    def take_recorded(self, blocks: Sequence[int], streams: NDArray[np.bool_]) -> dict[int, Recorded]:
+        """Return what is kept of `blocks` of which no stream is wanted, by their places, and keep nothing."""
+        known, self.recorded = self.recorded, {}
+        return {n: known[block] for n, block in enumerate(blocks) if block in known and not streams[n]}
 
 
 def run_cut(

@@ -21,7 +21,7 @@ class Period:
 
     stream     int64 [instructions], each with its warp above bit 32
     warps      the warps that may execute it
-    registers  uint32 [warps, words] of these warps, behind it
+    registers  uint32 [warps, words] of these warps, behind it; of the rows that may change (`rows.Rows`)
     step       uint32 [warps, words] by how much they move in a period
     """
 

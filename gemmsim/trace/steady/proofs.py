@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,10 @@ from numpy.typing import NDArray
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace.lower.context import ALL
 from gemmsim.trace.steady.affine import Walk
+from gemmsim.trace.steady.followed import Followed
 from gemmsim.trace.steady.loop import Loop
 from gemmsim.trace.steady.paths import Path
+from gemmsim.trace.steady.rows import Rows
 from gemmsim.trace.steady.states import Bounds
 
 _MOST_KEPT = 4  # proofs of the way of the same warps through a loop
@@ -76,12 +77,12 @@ class _Proof:
             _within(number, now, span, bounds) for number, span in self.bounded.items()
         )
 
-    def others(self, first: NDArray[np.uint32], blocks: NDArray[np.int32] | None) -> list[int]:
-        """Return where the rows begin that differ from those of this proof, or that it does not know."""
+    def others(self, first: NDArray[np.uint32], blocks: NDArray[np.int32] | None) -> NDArray[np.int64]:
+        """Return which rows differ from those of this proof, or are not known to it."""
         differs = (first != self.first) | ~self.read
         if blocks is not None and self.blocks is not None:
             differs |= blocks != self.blocks
-        return (np.flatnonzero(differs.any(axis=0).reshape(-1, WARP_LANES).any(axis=1)) * WARP_LANES).tolist()
+        return np.flatnonzero(differs.any(axis=0).reshape(-1, WARP_LANES).any(axis=1))
 
 
 def _within(number: int, now: dict[int, int], span: tuple[int, int], bounds: Bounds | None) -> bool:
@@ -90,37 +91,17 @@ def _within(number: int, now: dict[int, int], span: tuple[int, int], bounds: Bou
     return found is not None and span[0] <= found[0] and found[1] <= span[1]
 
 
-class Followed(NamedTuple):
-    """Warps of a block, behind a period, that execute the same.
-
-    warps        their numbers
-    first, step  uint32 [warps, words]: their registers, and by how much these move in a period
-    blocks       int32 [warps, words]: what is known of each word in other blocks; None where nothing is asked of them
-    """
-
-    warps: tuple[int, ...]
-    first: NDArray[np.uint32]
-    step: NDArray[np.uint32]
-    blocks: NDArray[np.int32] | None
-
-    def one(self, n: int) -> Followed:
-        """Only the n-th of them."""
-        row = slice(n, n + 1)
-        return Followed(
-            self.warps[row], self.first[row], self.step[row], None if self.blocks is None else self.blocks[row]
-        )
-
-
 class Proofs:
     """Asks a `Walk` where it is not known, and collects what it finds of addresses.
 
+    rows     those that may change, and so all that is asked of; None: all of a warp's
     strides  bytes by which addresses moved in all periods since `forget`
     moving   {(warp, instruction): by how many bytes in a period} of those that access the GPU's memory
     factor   see `Walk`
     """
 
-    def __init__(self, walk: Walk) -> None:
-        self._walk = walk
+    def __init__(self, walk: Walk, rows: Rows | None = None) -> None:
+        self._walk, self.rows = walk, rows
         self._known: dict[tuple[tuple[int, ...], tuple[int, ...], Path], list[_Proof]] = {}
         # Warps and first instructions of which what differs must be known
         self._vain: set[tuple[tuple[int, ...], int]] = set()
@@ -160,7 +141,7 @@ class Proofs:
     def _of_all(
         self, followed: Followed, instructions: Sequence[int], path: Path, most: int, bounds: Bounds | None
     ) -> int:
-        warps, first, step, blocks = followed
+        warps, first, step, blocks, _ = followed
         way = warps, tuple(instructions), path
         known = self._known[way] = self._known.pop(way, [])
         if len(self._known) > _MOST_WAYS:
@@ -189,22 +170,24 @@ class Proofs:
         bounds: Bounds | None,
     ) -> _Proof:
         """Prove it without what differs from an earlier proof, if that is possible."""
-        warps, first, step, blocks = followed
+        warps, first, step, blocks, _ = followed
         loop = (warps, instructions[0])
-        ways: list[list[int]] = [[]]
+        ways: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
         if known and loop not in self._vain and np.array_equal(known[0].step, step):
-            unknown = known[0].others(first, blocks)
-            if not step[:, np.add.outer(np.array(unknown, np.int64), np.arange(WARP_LANES))].any():
-                ways.insert(0, unknown)
+            others = known[0].others(first, blocks)
+            if not step.reshape(len(warps), -1, WARP_LANES)[:, others].any():
+                ways.insert(0, others)
+        of_all = followed.of_all_rows(self.rows)
         for unknown in ways:
             self._walk.forget()
-            periods = self._walk.periods(first, step, instructions, path, most, blocks, unknown, bounds)
+            begins = unknown * WARP_LANES if self.rows is None else self.rows.begins[unknown]
+            periods = self._walk.periods(*of_all[:2], instructions, path, most, of_all[2], begins.tolist(), bounds)
             if periods:
                 break
-            if unknown:
+            if len(unknown):
                 self._vain.add(loop)
-        read = np.ones(first.shape[1], np.bool_)
-        for at in unknown:
-            read[at : at + WARP_LANES] = False
+        read = np.ones((first.shape[1] // WARP_LANES, WARP_LANES), np.bool_)
+        read[unknown] = False
         found = frozenset(self._walk.strides), tuple(self._walk.moving.items()), dict(self._walk.bounded)
-        return _Proof(first.copy(), step.copy(), None if blocks is None else blocks.copy(), read, periods, *found)
+        kept = first.copy(), step.copy(), None if blocks is None else blocks.copy()
+        return _Proof(*kept, read.reshape(-1), periods, *found)

@@ -24,9 +24,11 @@ from gemmsim.trace.repeats import Repeat
 from gemmsim.trace.steady.affine import Walk
 from gemmsim.trace.steady.again import Again
 from gemmsim.trace.steady.deciding import deciding, kept
+from gemmsim.trace.steady.followed import Followed
 from gemmsim.trace.steady.lengths import MOST_PERIODS, lengths_of, periods_until_all_wrap
 from gemmsim.trace.steady.period import Period
-from gemmsim.trace.steady.proofs import Followed, Proofs
+from gemmsim.trace.steady.proofs import Proofs
+from gemmsim.trace.steady.rows import changing_rows
 from gemmsim.trace.steady.running import Executor, Tables
 from gemmsim.trace.steady.tiles import Tiles
 from gemmsim.trace.stopped import Stopped
@@ -92,19 +94,21 @@ class Skipping:
         self._repeats = False  # whether loops are looked for that are like those that were cut
         known = executor.cutting.proofs
         if code.ctypes.data not in known:
-            known[code.ctypes.data] = Proofs(Walk(executor.micro, code, executor.context))
+            rows = changing_rows(executor.micro, code)
+            known[code.ctypes.data] = Proofs(Walk(executor.micro, code, executor.context), rows)
         self._proofs: Proofs = known[code.ctypes.data]
         self._proofs.begin()
+        assert self._proofs.rows is not None
+        self._rows = self._proofs.rows
         self._waits = has_mbarriers(executor.micro)
 
     def record(self, wanted: bool = True) -> None:
         """Let the instruction stream be recorded from now on, or not."""
         self._executor.context[words.STREAM] = wanted
 
-    @property
-    def registers(self) -> NDArray[np.uint32]:
-        """The words of all warps' registers now: uint32 [warps, words]."""
-        return self._state.registers
+    def registers(self, warps: slice = slice(None)) -> NDArray[np.uint32]:
+        """Return what the rows of warps hold now that may change: uint32 [warps, words of `Rows`]."""
+        return self._rows.of(self._state.registers[warps])
 
     @property
     def done(self) -> int:
@@ -206,13 +210,13 @@ class Skipping:
         """Let the block go on by `length` instructions at a time until its registers move evenly; return the period
         after which they do, of one or more of these lengths, or None where they do not."""
         rows = slice(warps.start, warps.stop)
-        registers, others = [self._state.registers[rows].copy()], [kept(self.others())]
+        registers, others = [self.registers(rows)], [kept(self.others())]
         last = self.stream_of_block(length)
         for number in range(1, _MOST_STATES + 1):
             yield length
             if not np.array_equal(self.stream_of_block(length), last):
                 return None
-            registers.append(self._state.registers[rows].copy())
+            registers.append(self.registers(rows))
             others.append(kept(self.others()))
             for back in range(1, number // 2 + 1):
                 step = registers[-1] - registers[-1 - back]
@@ -222,21 +226,24 @@ class Skipping:
         return None
 
     def others(self) -> tuple[NDArray, ...]:
-        return deciding(self._state, self._counters, None if self._tables is None else self._tables.shadow)
+        shadow = None if self._tables is None else self._rows.of(self._tables.shadow)
+        return deciding(self._state, self._counters, shadow)
 
     def proved(self, period: Period) -> tuple[int, set[int]]:
         """Return for how many periods the block goes on like this, and the bytes by which addresses move in each."""
         self._proofs.forget()
         periods, bounds = MOST_PERIODS, None if self._tables is None else self._tables.bounds
+        shadow = None if self._tables is None else self._tables.shadow
+        differing = None if shadow is None else self._rows.of(shadow[period.rows])
         for places, instructions, path in period.alike(self._state.warps):
             if path is None:
                 return 0, set()
             warps = [period.warps[place] for place in places]
-            # Where all warps are alike, nothing is copied: there may be megabytes of registers.
+            # Where all warps are alike, the step stays the same object, of which more is known (`cached_by_identity`).
             some = slice(None) if len(places) == len(period.warps) else places
             registers, step = (rows if some is not places else rows[places] for rows in (period.registers, period.step))
-            blocks = None if self._tables is None else self._tables.shadow[period.rows][some].reshape(len(warps), -1)
-            followed = Followed(tuple(warps), registers, step, blocks)
+            blocks = None if differing is None else differing[some]
+            followed = Followed(tuple(warps), registers, step, blocks, (self._state.registers, shadow))
             most = min(periods, periods_until_all_wrap(step))
             periods = self._proofs.periods(followed, instructions, path, most, bounds)
             if not periods:
@@ -252,13 +259,14 @@ class Skipping:
         yield length
         same = all(np.array_equal(a, b) for a, b in zip(others, self.others(), strict=True))
         same = same and np.array_equal(self.stream_of_block(length), period.stream)
-        if not same or not np.array_equal(self._state.registers[rows], period.registers + step * np.uint32(unit)):
+        if not same or not np.array_equal(self.registers(rows), period.registers + step * np.uint32(unit)):
             return False
         times = (periods - unit - _MARGIN) // unit
         moving = _moving(step)
         moved = step.reshape(-1)[moving] * np.uint32(times * unit & 0xFFFFFFFF)
         moving, moved = moving[moved != 0], moved[moved != 0]
-        place = moving + rows.start * step.shape[1]
+        words_of_warp = self._state.registers.shape[1]
+        place = self._rows.places(moving, words_of_warp) + rows.start * words_of_warp
         word = self._state.registers.reshape(-1)[place] + moved
         now = int(self._counters[words.RECORDS])
         strides = [(*key, stride * unit) for key, stride in self._proofs.moving.items()]

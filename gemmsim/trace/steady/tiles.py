@@ -57,14 +57,15 @@ class Tiles:
         yield max(period, self._distance - (begun - loop.at) if self._distance else 0)
         for _ in range(_TRIES):
             stream = skipping.stream_of_block(period)
-            wait, before = loop.until_same(stream), loop.lengths_before(skipping.registers)
+            registers = skipping.registers()
+            wait, before = loop.until_same(stream), loop.lengths_before(registers)
             if wait is None:
                 yield max(period // 2, (skipping.done - begun) // _RARELY)
             elif wait or before is None or before < 0:  # too late: the next tile's loop comes to this place
                 yield wait or period
             elif before % (period // loop.length) or 0 < before * loop.length <= _NEAR * period:
                 yield (before % (period // loop.length) or before) * loop.length
-            elif (yield from self._cut(loop.length, Period(stream, self._every, skipping.registers.copy(), loop.step))):
+            elif (yield from self._cut(loop.length, Period(stream, self._every, registers, loop.step))):
                 return True
             else:
                 yield period

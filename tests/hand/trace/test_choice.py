@@ -30,7 +30,8 @@ class Blocks(SimpleNamespace):
         self, grid: tuple[int, int, int], times: int, *texts: str, budget: int = 10**18, left_out: int = 0
     ) -> None:
         code = tuple(parse_instruction(16 * n, text, 0) for n, text in enumerate(texts or ("EXIT",)))
-        cutting = SimpleNamespace(cuts={}, allowed=True, left_out=left_out, left_out_of=lambda _: 0)
+        known = {"cuts": {}, "allowed": True, "left_out": left_out, "left_out_of": lambda _: 0}
+        cutting = SimpleNamespace(**known, forget=lambda: None)
         super().__init__(
             program=Program("made up", "", "sm_80", "c", code, (), 64, 0, 0, 1, (), 0),
             launch=Launch(grid, (32, 1, 1), ()),

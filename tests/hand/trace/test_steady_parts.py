@@ -13,10 +13,11 @@ from gemmsim.trace import micro, words
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.steady.affine import Walk
 from gemmsim.trace.steady.control import is_together
+from gemmsim.trace.steady.followed import Followed
 from gemmsim.trace.steady.lengths import MOST_PERIODS, lengths_of, periods_until_all_wrap
 from gemmsim.trace.steady.operands import is_plain, masks_of
 from gemmsim.trace.steady.paths import Path
-from gemmsim.trace.steady.proofs import Followed, Proofs
+from gemmsim.trace.steady.proofs import Proofs
 from gemmsim.trace.steady.skip import _unit_of
 from gemmsim.trace.steady.states import NotProvedError, States
 from gemmsim.trace.steady.stops import Stops

@@ -14,9 +14,10 @@ from gemmsim.trace.execute import Executor
 from gemmsim.trace.steady.affine import Walk
 from gemmsim.trace.steady.copies import _moved
 from gemmsim.trace.steady.deciding import deciding, kept
+from gemmsim.trace.steady.followed import Followed
 from gemmsim.trace.steady.loop import Loop
 from gemmsim.trace.steady.paths import Path, path_of
-from gemmsim.trace.steady.proofs import Followed, Proofs, _Proof
+from gemmsim.trace.steady.proofs import Proofs, _Proof
 from gemmsim.trace.steady.states import NotProvedError, States
 from gemmsim.trace.types import Launch
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace import words
 from gemmsim.trace.engine import trace_buffers
-from gemmsim.trace.repeats import times_of
+from gemmsim.trace.engine.recorded import Recorded, append
+from gemmsim.trace.repeats import Repeat, times_of
 
 
 @settings(max_examples=50)
@@ -101,3 +102,51 @@ def test_a_finished_trace_is_held_once() -> None:
     assert trace.record_pc.tolist() == [5, 5] and trace.record_base.tolist() == [128, 128]
     for array in (buffers.pc, buffers.record_pc, buffers.record_pattern, buffers.record_base):
         assert array.size == 0 and array.base is None
+
+
+def test_what_is_appended_keeps_its_shapes_and_places() -> None:
+    """Two blocks of two warps, each recorded by itself, behind a record of the first shape: the second block has this
+    shape, too, and another one. What follows in the second half of its records comes three times more."""
+    shapes = np.zeros((3, words.PATTERN_WORDS), np.uint64)
+    shapes[:, words.PATTERN_MASK] = 1, 3, 7
+
+    def block(patterns: list[int], of_records: list[int], first: int, repeats: tuple[Repeat, ...]) -> Recorded:
+        records, counted = len(of_records), np.array([4, 5])
+        return Recorded(
+            *(counted + first, 32 * counted, np.array([0, 1], np.int32), np.array([0, records // 2])),
+            *(np.arange(first, first + records, dtype=np.int32), np.array(of_records, np.int32)),
+            *(128 * np.arange(first, first + records, dtype=np.uint64), shapes[patterns], repeats, first, first),
+        )
+
+    buffers = trace_buffers.Buffers(2, 1, 100)
+    buffers.patterns[0] = shapes[2]
+    buffers.counters[[words.RECORDS, words.SEGMENTS, words.PATTERNS, words.ISSUED]] = 1, 1, 1, 9
+    moving = np.array([[0, 13, 64], [1, 14, 128]])
+    again = Repeat((2, 4), (7, 9), 3, moving)
+    assert append(buffers, block([0, 2], [0, 1], 10, ()), 2)[0].tolist() == [14, 15]
+    append(buffers, block([2, 1, 0], [0, 1, 1, 2], 20, (again,)), 4)
+    assert buffers.patterns[:3, words.PATTERN_MASK].tolist() == [7, 1, 3]
+    records = int(buffers.counters[words.RECORDS])
+    assert buffers.record_pc[1:records].tolist() == [10, 11, 20, 21, 22, 23]
+    assert buffers.record_base[1:records].tolist() == [128 * n for n in (10, 11, 20, 21, 22, 23)]
+    assert buffers.record_pattern[1:records].tolist() == [1, 0, 0, 2, 2, 1]
+    assert buffers.segment_warp[1:5].tolist() == [2, 3, 4, 5]
+    assert buffers.segment_record[1:5].tolist() == [1, 2, 3, 5] and set(buffers.segment_start[1:5].tolist()) == {9}
+    (found,) = buffers.repeats
+    assert (found.records, found.issued, found.times) == ((5, 7), (9, 9), 3)
+    assert found.moving.tolist() == [[4, 13, 64], [5, 14, 128]]
+    counters = buffers.counters[[words.PATTERNS, words.SEGMENTS, words.UNMET, words.LATE_ARRIVAL, words.ISSUED]]
+    assert counters.tolist() == [3, 5, 30, 10, 9]
+
+
+@pytest.mark.parametrize(("records", "segments", "patterns"), [(40, 1, 1), (1, 5000, 1), (1, 1, 600)])
+def test_room_is_made_for_all_that_is_appended(
+    records: int, segments: int, patterns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trace_buffers, "_FIRST_CAPACITY", 64)
+    buffers = trace_buffers.Buffers(1, 1, 100)
+    buffers.counters[[words.RECORDS, words.SEGMENTS, words.PATTERNS]] = 50, 4000, 250
+    buffers.make_room(records, segments, patterns)
+    for array, used, more in ((buffers.record_base, 50, records), (buffers.patterns, 250, patterns)):
+        assert used + more <= len(array) <= 2 * (used + more + 1)
+    assert 4000 + segments <= len(buffers.segment_warp) == len(buffers.segment_start)

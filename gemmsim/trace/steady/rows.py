@@ -1,0 +1,61 @@
+"""Says which rows of a warp's state may change while a block runs, so that only these are copied and compared.
+
+Of the hundreds of rows that a warp has, most hold constants, or what only the results of the program need. A slice of
+the program, as leaders execute it, writes some tens of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gemmsim.support.warp import WARP_LANES
+from gemmsim.trace.lower import MicroProgram
+from gemmsim.trace.lower.context import CONTROL_NUMBER
+from gemmsim.trace.micro import OP
+from gemmsim.trace.slicing.dataflow import rows_of, step_of
+
+_NOTHING = [CONTROL_NUMBER[name] for name in ("nop", "idle")]
+
+
+class Rows:
+    """Some rows of a warp's state. The words of these rows alone are in the order of all words.
+
+    begins  int64 [rows] the words at which they begin, among those of all rows; ascending
+    """
+
+    def __init__(self, numbers: Iterable[int]) -> None:
+        self._numbers = np.array(sorted(numbers), np.int64)
+        self.begins = self._numbers * WARP_LANES
+
+    def of(self, words: NDArray) -> NDArray:
+        """Return a copy of the words of these rows: [warps, words of all rows] become [warps, words of these]."""
+        return words.reshape(len(words), -1, WARP_LANES)[:, self._numbers].reshape(len(words), -1)
+
+    def among(self, words: NDArray, length: int) -> NDArray:
+        """Return warps of `length` words that have the words of these rows, and else zeros."""
+        found = np.zeros((len(words), length), words.dtype)
+        found.reshape(len(words), -1, WARP_LANES)[:, self._numbers] = words.reshape(len(words), -1, WARP_LANES)
+        return found
+
+    def places(self, of_these: NDArray[np.int64], length: int) -> NDArray[np.int64]:
+        """Return where words are among all of some warps, `length` each, that have these places among those of these
+        rows."""
+        warp, word = np.divmod(of_these, max(len(self._numbers), 1) * WARP_LANES)
+        return warp * length + self.begins[word // WARP_LANES] + word % WARP_LANES
+
+
+def changing_rows(program: MicroProgram, code: NDArray[np.uint32]) -> Rows:
+    """Return the rows that may change while a block executes `code`, the program or a slice of it, and those in which
+    blocks may differ when they begin: they say which block it is.
+
+    Rows that decide where paths of a warp meet are changed by control flow, which the dataflow of slices leaves out.
+    """
+    warp_rows = sum(rows_of(rows.start, len(rows)) for rows in program.warp_rows)
+    written = rows_of(program.path_rows.start, len(program.path_rows))
+    for number in np.flatnonzero(~np.isin(code[:, OP], _NOTHING)).tolist():
+        written |= step_of(code[number].tolist(), number, warp_rows).writes
+    written |= sum(1 << row for row in set(program.specials.values()))
+    return Rows(row for row in range(written.bit_length()) if written >> row & 1)
