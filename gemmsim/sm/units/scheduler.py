@@ -16,10 +16,10 @@ first, in the time that it takes alone, and a later block comes after those that
 meet at a barrier and multiply-add, the one that computes keeps the others from issuing until it is done, the older ones
 too, and all advance alike; where they mostly read shared memory, so that nothing can issue in many cycles, the oldest
 goes first again (h200_turns.json, h200_block_tiles.json). Within a block, eight warps of a sub-partition that issue
-independent multiplies advance unevenly, two by two, the youngest first. Eight that wait for dependent results or for a
-full integer or MUFU pipe advance alike, within 10 %, which is not modelled: in a trial, blocks of 32 warps that wait
-for L2 then moved in step, and the coalesced kernel took twice as long on an RTX A6000 as it does (see the known
-deviations).
+independent multiplies advance unevenly, two by two, the youngest first. Eight that wait for MUFU advance alike, so that
+this pipe takes turns. Those that wait for dependent results or for a full integer pipe do so, too, within 10 %, which
+is not modelled: in a trial, blocks of 32 warps that wait for L2 then moved in step, and the coalesced kernel took twice
+as long on an RTX A6000 as it does (see the known deviations).
 """
 
 from __future__ import annotations

@@ -1,0 +1,43 @@
+"""Kernels as they are found around matrix products, on an H200 (h200_everyday.json): sums, softmaxes, attention, and so on.
+
+None of their times was looked at to choose a number of a GPU file.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from timed import timing
+
+RECORD: dict[str, Any] = json.loads(Path(__file__).with_name("h200_everyday.json").read_text(encoding="utf-8"))
+SOURCE = (Path(__file__).parents[1] / "sources" / "everyday.cu").read_text(encoding="utf-8")
+ROW_US = 0.6  # of a launch in a row, from begin to end, beside the cycles of its blocks
+
+
+@pytest.mark.parametrize(
+    ("number", "kernel", "pct"),
+    [
+        (21, "sum1", 6),  # 49 % too fast before atomics waited for one another
+        (22, "sum4", 6),
+        (49, "softmax_online", 13),  # 28 % too fast before reads of DRAM waited for its writes
+        (58, "transpose_shared<1>", 7),
+        (60, "stencil5", 6),  # 23 % too fast
+        (61, "pool2", 6),
+        (64, "rms_norm_half8", 6),  # 14 % too fast
+        (68, "flash<64,64>", 6),
+        (75, "bodies", 5),  # 9 % too fast before warps took turns with MUFU
+        (77, "batched", 8),
+        (81, "dp4a_tile", 6),
+        (82, "half2_tile", 8),
+    ],
+)
+def test_launches_in_a_row(number: int, kernel: str, pct: float) -> None:
+    name, grid, block, arguments, us, *_ = RECORD["launches"][number - 1]
+    assert name == kernel
+    found = timing(
+        SOURCE, entry=name, grid=tuple(grid), block=tuple(block), args=tuple(arguments), gpu="h200", caches="warm"
+    )
+    assert found.cycles * 1e6 / found.sm_clock_hz + ROW_US == pytest.approx(us, rel=pct / 100)
