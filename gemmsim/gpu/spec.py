@@ -102,6 +102,7 @@ class L2:
     loads_in_step: float  # after so many loads at once SMs do not ask for them at the same time any more
     drift_steps: float  # loads after which SMs with a block each merge half of the requests that they could
     read_bytes_per_s: float  # to all SMs together
+    least_sectors: float  # a request for fewer sectors of a line takes of that rate what so many do
     write_share: float  # of that rate, at which L2 takes what all SMs together store
     partial_line_sectors: float  # a line that is written in part takes L2 as long as so many sectors more
     hit_latency_cycles: float  # from load to use, in the near partition

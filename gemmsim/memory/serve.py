@@ -88,7 +88,8 @@ def serve(
         l2_sectors=caches.l2,
         dram_sectors=caches.dram,
         dram_shared=caches.dram_shared,
-        runs=_runs_missed(caches.l2, shapes),
+        runs=_part_missed(caches.l2, shapes, shapes.coalesced.runs),
+        lines=_part_missed(caches.l2, shapes, shapes.coalesced.lines),
         partial_lines=partial_lines,
         remote=is_remote(trace.record_base),
         merged_share=(caches.may_merge / np.maximum(caches.l2_sectors, 1))[trace.record_pc].astype(np.float32),
@@ -141,14 +142,15 @@ def _tag_cycles(
     return np.where((l2_sectors > 0) & (tags > 0), np.maximum(tags, asked), tags)
 
 
-def _runs_missed(l2_sectors: NDArray[np.uint16], shapes: Shapes) -> NDArray[np.uint8]:
-    """Return from how many runs of memory each record's sectors come: as large a share of those that it touches as of
-    its sectors, rounded up.
+def _part_missed(l2_sectors: NDArray[np.uint16], shapes: Shapes, touched: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Return from how many runs of memory, or lines, each record's sectors come: as large a share of those that its
+    shape has `touched` as of its sectors, rounded up.
     """
-    coalesced = shapes.coalesced
     # There may be millions of records: half of the usual bytes hold these products.
-    runs, sectors = (of.astype(np.int32)[shapes.of_record] for of in (coalesced.runs, np.maximum(coalesced.sectors, 1)))
-    return (-(-runs * np.minimum(l2_sectors, sectors) // sectors)).astype(np.uint8)
+    parts, sectors = (
+        of.astype(np.int32)[shapes.of_record] for of in (touched, np.maximum(shapes.coalesced.sectors, 1))
+    )
+    return (-(-parts * np.minimum(l2_sectors, sectors) // sectors)).astype(np.uint8)
 
 
 def _partial_lines(accesses: dict[int, Access], shapes: Shapes) -> NDArray[np.uint8]:

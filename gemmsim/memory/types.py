@@ -69,6 +69,7 @@ class RecordCost:
     dram_sectors   uint16 sectors that went on to DRAM; of stores, in the end (`hierarchy.CacheResults`)
     dram_shared    bool whether it waits for sectors that DRAM reads for other requests, too
     runs           uint8 runs of 256 bytes that its sectors to L2 are in
+    lines          uint8 lines that these are in
     partial_lines  uint8 lines in which the record writes sectors in part (0 where it does not write)
     remote         uint8 1 where the record is of another block's shared memory, else 0
     merged_share   float32 share of the instruction's sectors that may come with another SM's request
@@ -83,6 +84,7 @@ class RecordCost:
     dram_sectors: NDArray[np.uint16]
     dram_shared: NDArray[np.bool_]
     runs: NDArray[np.uint8]
+    lines: NDArray[np.uint8]
     partial_lines: NDArray[np.uint8]
     remote: NDArray[np.uint8]
     merged_share: NDArray[np.float32]

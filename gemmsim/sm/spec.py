@@ -124,6 +124,7 @@ class Spec(Record):
     sector_link_cycles: float
     miss_interval_cycles: float
     sector_l2_cycles: float
+    line_l2_cycles: float
     loads_in_step: float
     stored_sector_l2_cycles: float
     partial_line_l2_cycles: float
@@ -239,6 +240,7 @@ def spec_of(
         "sector_link_cycles": l1.sector_bytes / rates.link_bytes_per_cycle,
         "miss_interval_cycles": l1.miss_interval_cycles,
         "sector_l2_cycles": l1.sector_bytes / rates.l2_bytes_per_cycle,
+        "line_l2_cycles": gpu.l2.least_sectors * l1.sector_bytes / rates.l2_bytes_per_cycle,
         "loads_in_step": gpu.l2.loads_in_step,
         "stored_sector_l2_cycles": l1.sector_bytes / rates.l2_write_bytes_per_cycle,
         "partial_line_l2_cycles": gpu.l2.partial_line_sectors * l1.sector_bytes / rates.l2_write_bytes_per_cycle,

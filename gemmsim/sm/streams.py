@@ -35,6 +35,7 @@ class RecordCycles(NamedTuple):
     dram_sectors: int
     dram_shared: int = 0
     runs: int = 1
+    lines: int = 0
     merged_sectors: int = 0
     atomic_ps: int = 0
     execution: int = 0
@@ -88,6 +89,7 @@ class RecordedStreams:
             cost.dram_sectors,
             cost.dram_shared,
             cost.runs,
+            cost.lines,
             whole_in_sum(cost.l2_sectors * cost.merged_share),
             whole_in_sum(cost.atomic_us * _PS_PER_US) if cost.atomic_us.any() else cost.atomic_us,
         )

@@ -66,6 +66,7 @@ def test_names_agree_with_which_way_is_better() -> None:
             "accumulator_share",
             "after_shared",
             "partial_line_sectors",
+            "least_sectors",
             "turnaround",
             "late_share",
             "l2.atomic_",

@@ -255,7 +255,7 @@ def trace_of(code: Program, streams: list[list[int]], warps_per_block: int) -> W
 
 def cost_of(trace: WarpTrace, cost: RecordCycles) -> RecordCost:
     n = len(trace.record_pc)
-    return RecordCost(*(np.full(n, value, np.uint16) for value in (*cost[:6], cost.partial_lines, cost.remote, 0, 0)))
+    return RecordCost(*(np.full(n, value, np.uint16) for value in (*cost[:7], cost.partial_lines, cost.remote, 0, 0)))
 
 
 def time_of(

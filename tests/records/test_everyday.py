@@ -1,4 +1,4 @@
-"""Kernels as they are found around matrix products, on an H200 (h200_everyday.json): sums, softmaxes, attention, and so on.
+"""Kernels as they are found around matrix products, on an H200 (h200_everyday.json).
 
 None of their times was looked at to choose a number of a GPU file.
 """

@@ -106,6 +106,7 @@ RULES: dict[str, Rule] = {
     "l2.read_bytes_per_s": _RATE,
     "l2.write_share": _RATE,
     "l2.partial_line_sectors": _LATENCY,
+    "l2.least_sectors": _LATENCY,
     "l2.fixed_latency_us": _FIXED,
     "l2.slices": _STRUCTURE,
     "launch.together_share": _STRUCTURE,

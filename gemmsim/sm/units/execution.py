@@ -38,7 +38,7 @@ class AccessCost(Record):
     """What one executed memory instruction costs (see `gemmsim.memory.types.RecordCost`).
 
     dram_shared  above 0 where it waits for sectors that DRAM reads for other SMs, too
-    runs  runs of 256 bytes that `l2_sectors` are in
+    runs, lines  runs of 256 bytes, and lines, that `l2_sectors` are in
     merged_sectors  of `l2_sectors`, those that L2 reads with others, so that it is not asked for them
     atomic_ps  of an atomic operation: what it adds to the time of the slice of L2 that works longest
     execution  how often its warp has executed its instruction before
@@ -54,6 +54,7 @@ class AccessCost(Record):
     dram_sectors: int
     dram_shared: int
     runs: int
+    lines: int
     merged_sectors: int
     atomic_ps: int
     execution: int

@@ -224,6 +224,8 @@ def _miss_cycles(
         cycles = max(cycles, spec.miss_interval_cycles)
     begin = book(memory.link, now, arrival, cycles)
     share = (cost.l2_sectors - cost.merged_sectors) * spec.sector_l2_cycles
+    least = cost.lines * spec.line_l2_cycles  # a line takes L2 so long, however few of its sectors are asked for
+    share = max(share, least * (cost.l2_sectors - cost.merged_sectors) / cost.l2_sectors)
     end = max(begin + cycles, take(memory.l2_share, now, share, spec.loads_in_step))
     return latency - row.hit_latency_cycles + end - sent - min(cycles, spec.sector_link_cycles)
 

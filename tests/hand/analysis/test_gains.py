@@ -19,9 +19,7 @@ PC = np.array([3, 5, 3, 3, 5, 3], np.int32)
 def cost(*wavefronts: int) -> RecordCost:
     numbers = np.array(wavefronts, np.uint16)
     flags = np.zeros(len(wavefronts), np.uint8)
-    return RecordCost(
-        *[numbers] * 4, flags > 0, flags, flags, flags, flags.astype(np.float32), flags.astype(np.float64)
-    )
+    return RecordCost(*[numbers] * 4, flags > 0, *[flags] * 4, *[flags.astype(np.float32)] * 2)
 
 
 def advice(rule: str, **more: object) -> Advice:

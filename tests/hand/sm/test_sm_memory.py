@@ -311,3 +311,22 @@ def test_what_arrives_from_l2_takes_the_data_stage_a_line_a_cycle(mnemonic, sect
     back, and what copies bring passes beside the stage."""
     totals = simulate(program(ins(mnemonic, 1), EXIT), cost=RecordCycles(1, 1, sectors, 0))
     assert totals.busy_cycles["lsu"] == cycles
+
+
+@pytest.mark.parametrize(
+    ("sectors", "lines", "merged", "cycles"),
+    [
+        (1, 1, 0, 3.7),  # as 1.85 sectors
+        (4, 4, 0, 4 * 3.7),
+        (4, 1, 0, 4 * 2.0),  # a whole line
+        (4, 4, 2, 2 * 3.7),  # half of them come with another SM's request
+    ],
+)
+def test_a_line_takes_l2_some_time_however_few_sectors_are_asked_for(
+    sectors: int, lines: int, merged: int, cycles: float
+) -> None:
+    """The SM's share of L2 is 16 bytes a cycle, so a sector takes two."""
+    gpu = replace(GPU, l2=replace(GPU.l2, read_bytes_per_s=16e9, least_sectors=1.85))
+    path = Path(gpu)
+    path.request(0, load(False), RecordCycles(1, 1, sectors, 0, lines=lines, merged_sectors=merged), 0)
+    assert path.sm.memory.l2_share.asked == pytest.approx(cycles)
