@@ -68,6 +68,7 @@ TOUCHES = {
     "distance-to-sms": ("gpu", {"l2.latency_spread_cycles", "dram.latency_spread_cycles"}),
     "queues": ("gpu", {"dram.queue_latency_cycles", "tma.queue_latency_cycles"}),
     "writes-among-reads": ("gpu", {"dram.mixed_latency_cycles"}),
+    "few-sectors": ("gpu", {"l2.least_sectors"}),
     "atomics": ("gpu", {"l2.atomic_sector_us", "l2.atomic_again_us", "l2.atomic_float_again_us"}),
     "drifting-apart": ("gpu", {"tma.merged_alone"}),
     "turnaround": ("gpu", {"dram.turnaround"}),

@@ -7,7 +7,7 @@ import re
 import pytest
 from report_factory import evidence, report
 
-from gemmsim.analysis.hardware.utilisation import DATA_STAGE, DRAM, ISSUE, L2, utilisations
+from gemmsim.analysis.hardware.utilisation import ATOMICS, DATA_STAGE, DRAM, ISSUE, L2, utilisations
 from gemmsim.api import analyze
 from gemmsim.checks.quantities import OF_LAUNCH, OF_LINES
 from gemmsim.gpu import load_gpu
@@ -38,6 +38,7 @@ BOTTLENECKS = {
     "l1_data": DATA_STAGE,
     "l2": L2,
     "dram": DRAM,
+    "atomics": ATOMICS,
     "pipe": "pipe",
 }
 BOTTLENECKS |= {"small_grid": "too few blocks", "latency": "latency"}
