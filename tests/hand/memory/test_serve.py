@@ -338,3 +338,20 @@ def test_dram_writes_each_stored_sector_once() -> None:
     assert int(written @ np.arange(5)) == 32 and cold.cost.dram_sectors[8] == 4
     assert cold.counters["dram__sectors_write.sum"] == 0
     assert serve(code, launch(threads=288), trace, GPU, 0, 1, begins=True).cost.dram_sectors.sum() == 0
+
+
+def test_what_dram_reads_beside_a_sector_is_a_miss_of_whoever_asks_for_it() -> None:
+    """DRAM reads 64 bytes for the first load, of sector 0; the second load, of sector 1, finds them under way. As on an
+    H200, both miss L2, and DRAM reads two sectors."""
+    block: list[Accesses] = [[(0, [0] * 32), (1, [32] * 32)]]
+    traffic = serve(program("LDG.E", "LDG.E"), launch(), warp_trace(2, {0: block}), GPU, 0, 1)
+    assert traffic.counters["dram__sectors_read.sum"] == 2
+    assert traffic.counters["lts__t_sectors_srcunit_tex_op_read_lookup_miss.sum"] == 2
+    assert [row.dram_sectors for row in traffic.instructions] == [1, 1]
+
+
+def test_what_nobody_asks_for_is_read_all_the_same() -> None:
+    block: list[Accesses] = [[(0, [0] * 32)]]
+    traffic = serve(program("LDG.E"), launch(), warp_trace(1, {0: block}), GPU, 0, 1)
+    assert traffic.counters["dram__sectors_read.sum"] == 2
+    assert traffic.counters["lts__t_sectors_srcunit_tex_op_read_lookup_miss.sum"] == 1
