@@ -15,6 +15,7 @@ from gemmsim.analysis.verdict import advice
 from gemmsim.analysis.verdict.bottleneck import find_bottleneck
 from gemmsim.analysis.verdict.spills import LocalTraffic, local_traffic, spills
 from gemmsim.isa.opcodes import MixClass
+from gemmsim.memory.types import InstructionTraffic
 
 PACKED = traffic(0, "global", "ld", 4, requests=100, sectors=400, ideal_sectors=400, used_bytes=12800)
 
@@ -105,6 +106,23 @@ def test_uncoalesced_line() -> None:
     assert "32.0 sectors a request where 4.0" in said.evidence
     assert "from 3,240 to 440 (7.4x fewer)" in said.gain
     assert advice.uncoalesced_access(evidence(rows=(PACKED,))) is None
+
+
+def test_contended_atomics() -> None:
+    """The kernel takes 10 us. Of 216 blocks each adds 5 times; one a block is a fifth of that. 216 are not advised on."""
+
+    def rows(requests: float, us: float) -> tuple[InstructionTraffic, ...]:
+        return (*ROWS, traffic(5, "global", "red", 4, requests=requests, sectors=3 * requests, atomic_us=us))
+
+    said = advice.contended_atomics(evidence(rows=rows(1080.0, 9.0)))
+    assert said is not None
+    assert "1,080 requests touch sectors 3,240 times" in said.evidence and "for 9.0 us" in said.evidence
+    assert said.cures == ((5, 0.2),)
+    assert advice.contended_atomics(evidence(rows=rows(216.0, 9.0))) is None
+    assert advice.contended_atomics(evidence(rows=rows(1080.0, 5.9))) is None
+    found = find_bottleneck(evidence(rows=rows(1080.0, 9.0)))
+    assert (found.kind, found.share_pct) == ("atomics", pytest.approx(90))
+    assert found.sentence == "L2 atomics: 90% of peak (the busiest slice for 9.0 us in 14,100 cycles)"
 
 
 def test_bank_conflicts() -> None:

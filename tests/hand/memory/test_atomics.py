@@ -15,6 +15,7 @@ from gemmsim.memory.requests.atomics import packets_of
 from gemmsim.memory.requests.banks import held_longer
 from gemmsim.memory.serve import serve
 from gemmsim.memory.types import Traffic
+from gemmsim.support.provenance import Provenance
 
 L2 = replace(
     load_gpu("h200").l2, slices=4, partitions=1, atomic_sector_us=1.0, atomic_again_us=1.5, atomic_float_again_us=5.0
@@ -103,3 +104,10 @@ def test_counters_of_lanes_that_want_the_same_word() -> None:
     assert found["lts__t_sectors_srcunit_tex.sum"] == found["lts__t_requests_srcunit_tex.sum"] == 32
     assert found["l1tex__data_pipe_lsu_wavefronts.sum"] == 32
     assert found["lts__t_sectors_srcunit_tex_lookup_miss.sum"] <= 2
+
+
+@pytest.mark.parametrize(("words", "how"), [(list(range(32)), Provenance.EXACT), ([0, 0], Provenance.MODELLED)])
+def test_sectors_are_not_called_exact_where_lanes_want_the_same_word(words: list[int], how: Provenance) -> None:
+    found = atomics(INTEGER, words).provenance
+    assert found["l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum"] == how
+    assert found["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] == Provenance.EXACT
