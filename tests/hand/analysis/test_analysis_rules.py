@@ -109,7 +109,7 @@ def test_uncoalesced_line() -> None:
 
 
 def test_contended_atomics() -> None:
-    """The kernel takes 10 us. Of 216 blocks each adds 5 times; one a block is a fifth of that. 216 are not advised on."""
+    """The kernel takes 10 us. Of 216 blocks each adds 5 times; one a block is a fifth of that. 216 get no advice."""
 
     def rows(requests: float, us: float) -> tuple[InstructionTraffic, ...]:
         return (*ROWS, traffic(5, "global", "red", 4, requests=requests, sectors=3 * requests, atomic_us=us))
