@@ -186,7 +186,7 @@ def _reads(
 
     What DRAM reads beside the sectors that an instruction asks for is counted for those that ask for it soon after: on
     an H200 each such sector is a miss of L2, too (a thread that goes through a row of its own, four bytes at a time,
-    with loads unrolled: tests/sources/everyday.cu, gemv_thread). Which instructions ask for it is not followed: all that
+    with loads unrolled: tests/sources/everyday.cu, gemv_thread). Which instructions those are is not followed: all that
     find something in L2 share it.
 
     read      float64 [instructions] sectors that DRAM reads when the instruction asks for what L2 lacks
