@@ -45,6 +45,8 @@ MAY_BE_ZERO = (  # keys that begin so may be 0
     "dram.shared_sooner_cycles",
     "dram.queue_latency_cycles",
     "dram.mixed_latency_cycles",
+    "dram.mixed_crowding",
+    "l2.atomic_passing",
     "tma.queue_latency_cycles",
     "l1.miss_interval_cycles",
     "tma.merged_alone",
@@ -72,7 +74,7 @@ MOST = {
     "watts": 1e5,
     "joules": 1e-3,
 }
-_MOST_OF = {"sm.count": 10_000, "dram.size_bytes": 2.0**50}
+_MOST_OF = {"sm.count": 10_000, "dram.size_bytes": 2.0**50, "dram.mixed_crowding": 0.99}
 _LEAST_OF = {"hz": 1e6}
 
 

@@ -114,6 +114,7 @@ class L2:
     atomic_sector_us: float  # for which an atomic takes a slice with each sector that it touches
     atomic_again_us: float  # from an atomic on integers to the next one on the same sector
     atomic_float_again_us: float  # from an atomic on floating-point numbers to the next one on the same sector
+    atomic_passing: float  # of a slice's mean work on atomics, what it passes on to the other partition beside its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,9 @@ class Dram:
     latency_deviation_cycles: float  # standard deviation of the latency from line to line
     shared_sooner_cycles: float  # so much sooner come lines that SMs near to both partitions of L2 ask for
     queue_latency_cycles: float  # what one line waits where DRAM is half busy; with its use u as u / (1 - u)
-    mixed_latency_cycles: float  # what a read waits at most where DRAM writes, as a share of it: see `sm.units.dram`
+    mixed_latency_cycles: float  # what a read waits for writes, times their share and use / (1 - mixed_crowding * use)
+    mixed_crowding: float  # at which use of the bandwidth that wait grows: 1 as in a queue, 0 in proportion to the use
+    mixed_remembered_cycles: float  # of an SM's share of DRAM: what was read and written before counts half
     turnaround: float  # what a write costs more where DRAM reads as much, as a share of the write
     fixed_latency_us: float  # what of the latency does not follow the SM clock
     size_bytes: int
@@ -287,8 +290,7 @@ class Value:
     value         in the unit of the field that the key names
     unit          as written in the file or after --set, "" where none was written
     source        text that says where the value comes from
-    status        "vendor", "measured", "calibrated", "copied", "scaled" or "estimated" (gemmsim/gpu/__init__.py);
-                  "set" by --set
+    status        one of `STATUSES` (gemmsim/gpu/__init__.py says what they mean), or "set" by --set
     found_on      the architectures on which the value was found; empty: the one that the file is about
     records       names of the measurements that a calibrated value was fitted to; empty for other values
     calibratable  whether a calibration may fit the value

@@ -143,7 +143,9 @@ class Spec(Record):
     l2_deviation_cycles: float
     slowest: Reals  # `units.slowest_line.deviations`
     dram_queue_cycles: float
-    dram_mixed_cycles: float
+    dram_mixed_latency_cycles: float
+    dram_mixed_crowding: float
+    dram_mixed_remembered_cycles: float
     dram_turnaround: float
     near_line_cycles: float
     far_line_cycles: float
@@ -195,6 +197,7 @@ _OF_PORTS = (
     "load_write_most_wait_cycles",
     "load_write_hold_cycles",
 )
+_OF_DRAM = ("mixed_latency_cycles", "mixed_crowding", "mixed_remembered_cycles", "turnaround")  # after "dram_"
 _OF_MULTIPLICATIONS = ("queue_entries", "start_cycles", "finish_cycles")  # "multiply_" stands before these
 _OF_TMA = ("load", "store", "reduction")
 
@@ -259,8 +262,7 @@ def spec_of(
         "l2_deviation_cycles": gpu.l2.latency_deviation_cycles,
         "slowest": slowest_at,
         "dram_queue_cycles": gpu.dram.queue_latency_cycles,
-        "dram_mixed_cycles": gpu.dram.mixed_latency_cycles,
-        "dram_turnaround": gpu.dram.turnaround,
+        **{f"dram_{name}": getattr(gpu.dram, name) for name in _OF_DRAM},
         "near_line_cycles": rates.near_line_cycles,
         "far_line_cycles": fetch.far_line_cycles,
         **{name: getattr(gpu.barrier, name) for name in _OF_BARRIERS},

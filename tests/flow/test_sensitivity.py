@@ -68,6 +68,7 @@ def test_names_agree_with_which_way_is_better() -> None:
             "partial_line_sectors",
             "least_sectors",
             "turnaround",
+            "crowding",
             "late_share",
             "l2.atomic_",
         )

@@ -35,9 +35,29 @@ ROW_US = 0.6  # of a launch in a row, from begin to end, beside the cycles of it
     ],
 )
 def test_launches_in_a_row(number: int, kernel: str, pct: float) -> None:
+    us, measured_us = times(number, kernel)
+    assert us == pytest.approx(measured_us, rel=pct / 100)
+
+
+@pytest.mark.parametrize(
+    ("number", "kernel", "least_pct", "most_pct"),
+    [
+        (35, "norm_backward", -50, -38),  # deviation 9
+        (38, "gemv_thread", -26, -14),  # deviation 67, like those that follow
+        (53, "gemv_half", -36, -24),
+        (62, "softmax_thread", -39, -27),
+    ],
+)
+def test_how_far_off_what_is_not_modelled_is(number: int, kernel: str, least_pct: float, most_pct: float) -> None:
+    us, measured_us = times(number, kernel)
+    assert least_pct < 100 * (us / measured_us - 1) < most_pct
+
+
+def times(number: int, kernel: str) -> tuple[float, float]:
+    """Return the predicted and the measured time of a launch of the record in us; its kernel is to have this name."""
     name, grid, block, arguments, us, *_ = RECORD["launches"][number - 1]
     assert name == kernel
     found = timing(
         SOURCE, entry=name, grid=tuple(grid), block=tuple(block), args=tuple(arguments), gpu="h200", caches="warm"
     )
-    assert found.cycles * 1e6 / found.sm_clock_hz + ROW_US == pytest.approx(us, rel=pct / 100)
+    return found.cycles * 1e6 / found.sm_clock_hz + ROW_US, us

@@ -30,9 +30,9 @@ from gemmsim.memory.requests.coalescer import SECTOR_SHIFT
 from gemmsim.support.sorting import distinct
 from gemmsim.trace.types import Relation
 
-_MOST_VISITS = 2_000_000  # of blocks to lines; of more, every n-th block stands for n
+_MOST_VISITS = 2_000_000  # of blocks to lines; of more, one block of n stands for n
+_GOLDEN = (5**0.5 - 1) / 2
 _KIB_SHIFT, _TURN_SHIFT = 10, 8
-_PASSING = 0.5  # of a turn, for packets that pass through the other partition
 
 
 def atomic_us(
@@ -91,13 +91,24 @@ def _visits(
     order = np.argsort(of_block, kind="stable")
     begins = np.cumsum(per_block) - per_block
     every = max(1, -(-int(per_block[relation.like].sum()) // _MOST_VISITS))
-    blocks = np.arange(0, len(relation.like), every)
+    blocks = one_of(every, len(relation.like))
     like = relation.like[blocks]
     count = per_block[like]
     visit = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + np.repeat(begins[like], count)
     visit = order[visit]
     moved = relation.offset_bytes[requests.mover[request[index[visit]]], np.repeat(blocks, count)] >> SECTOR_SHIFT
     return index[visit], sector[visit] + moved, np.full(len(visit), len(relation.like) / len(blocks))
+
+
+def one_of(every: int, blocks: int) -> NDArray[np.int64]:
+    """Return blocks of a grid of which each stands for `every` ones: int64 [blocks / every].
+
+    They are spread by the golden ratio. Each n-th one might always be of the same columns of the grid, and a kernel may
+    well add each column to words of its own.
+    """
+    if every == 1:
+        return np.arange(blocks)
+    return np.unique((np.arange(blocks // every) * _GOLDEN % 1 * blocks).astype(np.int64))
 
 
 def _per_block(requests: L1Requests) -> NDArray[np.int64]:
@@ -126,5 +137,5 @@ def _busiest(
     of_slice = slice_of[of_sector]
     work, wait = (np.bincount(of_slice, times * each[index], l2.slices) for each in (works, waits))
     in_slice, alike = (np.bincount(slice_of, each, l2.slices) for each in (visited, visited**2))
-    passing = _PASSING * work.mean() if l2.partitions > 1 else 0.0
+    passing = l2.atomic_passing * work.mean() if l2.partitions > 1 else 0.0
     return float((work + wait * alike / np.maximum(in_slice, 1.0) ** 2).max() + passing)

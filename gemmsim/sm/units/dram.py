@@ -8,8 +8,6 @@ from gemmsim.sm.units.share import take
 from gemmsim.sm.units.slowest_line import level_of
 
 _MOST_USED = 0.98  # keeps a queue finite; above it the bandwidth itself is what is waited for
-_CROWDED = 0.7  # how much of the bandwidth that is used makes reads wait longer for writes
-_REMEMBERED_CYCLES = 20_000.0  # of the SM's share: about what dirty lines of L2 take, some tens of MB of all SMs
 LINE_SECTORS = 4
 
 
@@ -45,20 +43,20 @@ def mixed_cycles(spec: Spec, memory: MemoryPath, now: int) -> float:
     """Return for how long a load waits because DRAM writes, too.
 
     It is asked to read and to write all the time, and does much of one before it turns to the other. On an H200, loads
-    of warps that go through rows of memory and store what they read wait 150 cycles longer where a quarter of the
-    bandwidth is used and 700 where two thirds are; reads alone wait 10 to 85 cycles longer (own microbenchmarks,
-    tests/records/h200_row_streams.json and h200_streams.json).
+    of warps that go through rows of memory and store what they read wait 206 cycles longer at 1.1 TB/s than those of
+    one warp an SM, and 668 at 2.3 TB/s (own microbenchmark, tests/records/h200_row_streams.json). Reads alone wait
+    10 to 85 cycles longer (h200_streams.json).
     """
     if memory.dram_written == 0:
         return 0.0
     used = min(memory.dram_share.asked / max(float(now), spec.dram_latency_cycles), 1.0)
     written = memory.dram_written / (memory.dram_read + memory.dram_written)
-    return spec.dram_mixed_cycles * written * used / (1 - _CROWDED * used)
+    return spec.dram_mixed_latency_cycles * written * used / (1 - spec.dram_mixed_crowding * used)
 
 
-def _remember(memory: MemoryPath) -> None:
+def _remember(spec: Spec, memory: MemoryPath) -> None:
     """Let what was read and written long ago count less."""
-    if memory.dram_read + memory.dram_written > _REMEMBERED_CYCLES:
+    if memory.dram_read + memory.dram_written > spec.dram_mixed_remembered_cycles:
         memory.dram_read = memory.dram_read / 2
         memory.dram_written = memory.dram_written / 2
 
@@ -67,7 +65,7 @@ def load(spec: Spec, memory: MemoryPath, sectors: int, now: int) -> float:
     """Return the cycle before which sectors of an ordinary load have not all come from DRAM."""
     memory.turns += sectors
     memory.dram_read += sectors * spec.sector_dram_cycles
-    _remember(memory)
+    _remember(spec, memory)
     return take(memory.dram_share, now, sectors * spec.sector_dram_cycles, spec.loads_in_step)
 
 
@@ -84,5 +82,5 @@ def write(spec: Spec, memory: MemoryPath, sectors: int, now: int) -> None:
     memory.turns -= turning
     cycles = (sectors + turning * spec.dram_turnaround) * spec.sector_dram_cycles
     memory.dram_written += cycles
-    _remember(memory)
+    _remember(spec, memory)
     take(memory.dram_share, now, cycles, spec.loads_in_step)

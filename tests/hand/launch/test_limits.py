@@ -19,6 +19,7 @@ MOST_ALONG_X = 2**31 - 1
         ("l2.size=1e18B", "l2.size_bytes must be from 0 to 1.71799e.10, not 1e.18"),
         ("l2.size=1B", "is below one set of lines"),
         ("launch.overhead=1e300us", "launch.overhead_us must be from 0 to 1e.06"),
+        ("dram.mixed_crowding=1", "dram.mixed_crowding must be from 0 to 0.99, not 1"),
         ("sm.count=100000000", "sm.count must be from 0 to 10000"),
         ("clock.sm_load=1e-9MHz", "clock.sm_load_hz must be from 1e.06"),
         ("barrier.arrival=999999999999999999", "barrier.arrival_cycles must be from 0 to 1e.07"),

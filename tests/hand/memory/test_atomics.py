@@ -10,6 +10,7 @@ import pytest
 from trace_builder import Accesses, Lanes, launch, program, warp_trace
 
 from gemmsim.gpu import load_gpu
+from gemmsim.memory.caches.slices import one_of
 from gemmsim.memory.requests.access import access_of
 from gemmsim.memory.requests.atomics import packets_of
 from gemmsim.memory.requests.banks import held_longer
@@ -111,3 +112,13 @@ def test_sectors_are_not_called_exact_where_lanes_want_the_same_word(words: list
     found = atomics(INTEGER, words).provenance
     assert found["l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum"] == how
     assert found["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] == Provenance.EXACT
+
+
+@pytest.mark.parametrize("columns", [1, 2, 7, 64, 1000, 4096])
+def test_blocks_that_stand_for_others_are_of_all_columns_alike(columns: int) -> None:
+    """Of 2^20 blocks one of eight, not those of every eighth column alone."""
+    found = one_of(8, 1 << 20)
+    assert len(found) == pytest.approx(1 << 17, rel=0.001) and found[0] >= 0 and found[-1] < 1 << 20
+    share = np.bincount(found % columns, minlength=columns) * columns / len(found)
+    assert share == pytest.approx(1, abs=0.15)
+    assert one_of(1, 5).tolist() == [0, 1, 2, 3, 4]
