@@ -49,6 +49,7 @@ MAY_BE_ZERO = (  # keys that begin so may be 0
     "l2.atomic_passing",
     "tma.queue_latency_cycles",
     "l1.miss_interval_cycles",
+    "l1.narrow_fill_cycles",
     "tma.merged_alone",
     "tma.merged_later",
     "tma.map_latency_cycles",

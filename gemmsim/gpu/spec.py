@@ -80,6 +80,7 @@ class L1:
     miss_bytes_per_cycle: float  # from L2 to one SM
     miss_interval_cycles: float  # from one load to registers that misses to the next, at least
     fill_bytes_per_cycle: float  # written to the data array; meanwhile the data stage does nothing else
+    narrow_fill_cycles: float  # for which what a load of 8 or 16 bits a lane misses keeps the data stage longer
     fill_turn: float  # for how many times as long as the request before it what comes keeps the data stage
     tagged_request_cycles: float  # added to the time in the data stage of a global request that follows a shared one
     tagged_after_shared_requests: int  # how many requests after a shared one take that extra time
@@ -114,6 +115,7 @@ class L2:
     atomic_sector_us: float  # for which an atomic takes a slice with each sector that it touches
     atomic_again_us: float  # from an atomic on integers to the next one on the same sector
     atomic_float_again_us: float  # from an atomic on floating-point numbers to the next one on the same sector
+    atomics_in_step: float  # so many first atomics of each warp are done before any warp does more
     atomic_passing: float  # of a slice's mean work on atomics, what it passes on to the other partition beside its own
 
 
@@ -341,10 +343,8 @@ class GpuSpec:
 
     @property
     def fitted_keys(self) -> tuple[str, ...]:
-        """Return the keys of the numbers that were fitted to measured times of launches.
+        """Return the keys of the numbers that were fitted to measured times of launches, not to microbenchmarks.
 
-        If there are any, reports mark the predicted times of this GPU as calibrated. Only `calibratable` numbers are
-        listed: other numbers with the status "calibrated" were fitted to microbenchmarks, such as loops of one
-        instruction.
+        If there are any, reports mark the predicted times of this GPU as calibrated. All of them are `calibratable`.
         """
         return tuple(key for key, one in self.provenance.items() if one.status == "calibrated" and one.calibratable)

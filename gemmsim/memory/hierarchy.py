@@ -152,6 +152,8 @@ def simulate_caches(
     again, sent_again, of_copies = _sent_again(trace, shapes)
     merged_again = of_copies * (1 - 1 / max(1, gpu.l2.merged_requests))
     merged_sectors, may_merge = np.minimum(of_others, to_fetch - read) + merged_again
+    came_before = placement.generation[blocks] if relation is None else placement.generation
+    on_atomics = atomic_us(requests, shapes.packets, accesses, weight, relation, came_before, gpu.l2)
     return CacheResults(
         l2=(by_record(round_to_sectors(sent, requests.pc)) + again).astype(np.uint16),
         dram=by_record(l2.dram + written),
@@ -161,7 +163,7 @@ def simulate_caches(
         dram_sectors=read,
         merged_sectors=merged_sectors,
         may_merge=may_merge,
-        atomic_us=by_record(atomic_us(requests, shapes.packets, accesses, weight, relation, gpu.l2).astype(np.float32)),
+        atomic_us=by_record(on_atomics.astype(np.float32)),
         l2_requests=float(weight @ asks),
         traffic=DramTraffic(from_dram, l2.footprint.written_sectors),
         notes=l2.notes,

@@ -33,6 +33,7 @@ from gemmsim.support.errors import GemmsimError
 from gemmsim.support.identity_cache import cached_by_identity
 from gemmsim.support.warp import WARP_LANES
 
+_NARROW = {"U8", "S8", "U16", "S16"}  # widths of a load below a word
 _KINDS = {
     OpcodeKind.BARRIER: Kind.BARRIER,
     OpcodeKind.WARPGROUP_MEET: Kind.BARRIER,
@@ -252,6 +253,7 @@ def _access(instruction: Decoded, gpu: GpuSpec) -> dict[str, float]:
         "writes_registers": memory.load,
         "copies": memory.copy,
         "past_l1": memory.copy and "BYPASS" in modifiers,
+        "fill_cycles": gpu.l1.narrow_fill_cycles if memory.load and _NARROW & set(modifiers) else 0.0,
         "copy_cycles": gpu.l1.copy_cycles[width] if memory.copy else 0,
         "hit_latency_cycles": (gpu.shared.load_latency_cycles if shared else gpu.l1.hit_latency_cycles)[width],
         "narrow_latency_cycles": gpu.shared.load_latency_cycles[0] if shared and memory.load else 0.0,

@@ -189,14 +189,14 @@ class State:
         self._set(sub_partitions=self._parts)
 
     def _fill_memory_path(self) -> None:
-        self._servers = allocate(Server, len(SERVERS) + 1)
+        self._servers = allocate(Server, len(SERVERS) + 1 + len(self._parts))
         self._servers["room"] = address_of(self._room)
         places = row_addresses(self._servers)
         self._memory = allocate(MemoryPath)
-        self._memory[list(SERVERS)] = tuple(places[:-1])
+        self._memory[list(SERVERS)] = tuple(places[: len(SERVERS)])
+        self._parts["returns"] = places[len(SERVERS) + 1 :]
         self._fills = allocate(Fills)
-        self._fills["room"] = address_of(self._room)
-        self._memory["fills"] = address_of(self._fills)
+        self._fills["room"], self._memory["fills"] = address_of(self._room), address_of(self._fills)
         self._shares = allocate(Share, 2)
         self._memory["l2_share"], self._memory["dram_share"] = row_addresses(self._shares)
         self._memory["maps"] = address_of(self._maps_there)
@@ -210,7 +210,7 @@ class State:
         competing = min(len(self._blocks), -(-len(self._warps) // self._gpu.sm.sub_partitions))
         self._memory["companions"] = competing if self._table.blocks_take_turns else 1
         self._memory["flushed"] = -self._gpu.barrier.flush_interval_cycles
-        self._set(memory=self._memory, arrivals=places[-1])
+        self._set(memory=self._memory, arrivals=places[len(SERVERS)])
 
     def _fill_cache(self, warm: bool) -> None:
         lines = -(-len(self._rows) // int(self._spec["line_instructions"][0])) + 1 + self._gpu.fetch.ahead_lines

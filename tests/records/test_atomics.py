@@ -96,3 +96,34 @@ def test_times(operation: str, pattern: int, pct: float) -> None:
         caches="warm",
     )
     assert found.cycles / 1.98e3 == pytest.approx(us - LAUNCH_US, rel=pct / 100)
+
+
+SWEEPS: dict[str, Any] = json.loads(Path(__file__).with_name("h200_atomic_sweeps.json").read_text(encoding="utf-8"))
+SWEEP_SOURCE = (Path(__file__).parents[1] / "sources" / "atomic_sweeps.cu").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("loads", "lines", "blocks", "warps", "shift", "pct"),
+    [
+        (0, 8, 528, 8, 0, 8),
+        (0, 32, 528, 8, 0, 4),  # 54 % too fast where all slices were taken to be busy
+        (0, 32, 528, 8, 37, 12),  # blocks that begin elsewhere
+        (0, 128, 2112, 1, 37, 6),
+        (2, 32, 528, 8, 0, 9),
+        (2, 128, 528, 8, 0, 5),  # 61 %
+        (0, 32, 2112, 8, 0, 13),  # two blocks at each place
+    ],
+)
+def test_sweeps(loads: int, lines: int, blocks: int, warps: int, shift: int, pct: float) -> None:
+    """Warps in step that go through the same memory. Few of them, and long rows, are up to 46 % too slow (deviation 9)."""
+    [us] = [row[-1] for row in SWEEPS["rows"] if row[:-1] == ["float", loads, lines, blocks, warps, shift]]
+    found = timing(
+        SWEEP_SOURCE,
+        entry=f"atomic_sweep<float,{loads}>",
+        grid=blocks,
+        block=32 * warps,
+        args=(f"f32[{max(1, loads * blocks * warps * lines) * 32}]=0", "f32[65536]=0", f"i32={lines}", f"i32={shift}"),
+        gpu="h200",
+        caches="warm",
+    )
+    assert found.cycles / 1.98e3 == pytest.approx(us - LAUNCH_US, rel=pct / 100)

@@ -22,6 +22,8 @@ ROW_US = 0.6  # of a launch in a row, from begin to end, beside the cycles of it
     [
         (21, "sum1", 6),  # 49 % too fast before atomics waited for one another
         (22, "sum4", 6),
+        (35, "norm_backward", 4),  # 44 % too fast before atomics of warps in step kept few slices busy
+        (51, "norm_backward", 4),
         (49, "softmax_online", 6),  # 28 % too fast before reads of DRAM waited for its writes
         (58, "transpose_shared<1>", 7),
         (60, "stencil5", 6),  # 23 % too fast
@@ -42,10 +44,9 @@ def test_launches_in_a_row(number: int, kernel: str, pct: float) -> None:
 @pytest.mark.parametrize(
     ("number", "kernel", "least_pct", "most_pct"),
     [
-        (35, "norm_backward", -50, -38),  # deviation 9
         (38, "gemv_thread", -26, -14),  # deviation 67, like those that follow
-        (53, "gemv_half", -36, -24),
-        (62, "softmax_thread", -39, -27),
+        (53, "gemv_half", -25, -13),
+        (62, "softmax_thread", -28, -16),
     ],
 )
 def test_how_far_off_what_is_not_modelled_is(number: int, kernel: str, least_pct: float, most_pct: float) -> None:

@@ -110,6 +110,7 @@ RULES: dict[str, Rule] = {
     "l2.fixed_latency_us": _FIXED,
     "l2.slices": _STRUCTURE,
     "l2.atomic_passing": _LATENCY,
+    "l2.atomics_in_step": _STRUCTURE,
     "launch.together_share": _STRUCTURE,
     "dram.fixed_latency_us": _FIXED,
     "dram.peak_bytes_per_s": _RATE,

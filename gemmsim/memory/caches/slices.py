@@ -7,16 +7,23 @@ there are enough. Where L2 has two partitions, packets of SMs of the other half 
 half a turn more in the mean. All of this was measured on an H200 (tests/records/h200_atomics.json,
 `lts__d_atomic_input_cycles_active`).
 
-The launch takes at least as long as its busiest slice. What that one works is shared out among the records of the
-launch, in proportion to what each costs by itself.
+Warps that begin together execute their first atomics together, and drift apart at random: how many steps lie between
+the first and the last of them grows with the square root of the steps. Those that go through the same memory so keep
+few slices busy at a time. Of a launch, the atomics of each part are taken to be done before those of the next (`part`),
+each part as long as its busiest slice. Warps that each begin elsewhere, or that add to words of their own, keep all
+slices busy in each part. (tests/records/h200_atomic_sweeps.json: 528 blocks of 8 warps that add 1, 4, 16 and 64 KiB of
+one row of memory keep 2.1, 3.9, 9.1 and 17.9 slices busy, and 2.1, 8.3, 25.6 and 44 if each block begins elsewhere.)
 
-Not modelled: warps of many blocks that sweep through the same memory together, so that their slices are busy one after
-another (norm_backward of tests/sources/everyday.cu takes twice as long); packets of one request behind each other (two
+What the busiest slices work is shared out among the records of the launch, in proportion to what each costs by itself.
+
+Not modelled: that few warps drift apart a little more (up to a third); packets of one request behind each other (two
 words by all lanes, in lines of their own: half as long here); double the time of sectors that compare-and-swap or
 doubles fill.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,14 +48,16 @@ def atomic_us(
     accesses: dict[int, Access],
     weight: NDArray[np.float64],
     relation: Relation | None,
+    generation: NDArray[np.int64],
     l2: L2,
 ) -> NDArray[np.float64]:
     """Return what each request adds to the time of the slice of L2 that works longest: float64 [requests] us.
 
     Times the weights of their records, they add up to the time of that slice. Requests that are no atomics add 0.
 
-    weight    float64 [requests] for how many requests of the grid each stands, those of iterations left out included
-    relation  of the executed blocks to those of the grid; None where all were executed
+    weight      float64 [requests] for how many requests of the grid each stands, those of iterations left out included
+    relation    of the executed blocks to those of the grid; None where all were executed
+    generation  int64 [executed blocks, or those of the grid where there is a relation] how many were there before it
     """
     us = np.zeros(len(requests.pc))
     atomic = np.flatnonzero((requests.operation == ATOMIC) & (np.diff(packets.start)[requests.shape] > 0))
@@ -63,30 +72,75 @@ def atomic_us(
     works = l2.atomic_sector_us * packets.sectors[entry]
     waits = np.maximum(packets.packets[entry] * again - works, 0.0)  # behind packets of the same sectors
     sector = requests.base_sector[atomic][request] + packets.first[entry]
-    busiest = _busiest(_visits(requests, atomic[request], sector, relation), works, waits, l2)
+    visits = _visits(requests, atomic[request], sector, relation)
+    before, apart, all_steps = steps(requests, atomic)[:, request[visits.index]]
+    parts = part(generation[visits.block] * all_steps + before + visits.number * apart, l2)
+    busiest = _busiest(visits, parts, works, waits, l2)
     by_itself = np.bincount(request, works)
     us[atomic] = by_itself * busiest / (weight[atomic] @ by_itself)
     return us
 
 
+def part(step: NDArray[np.int64], l2: L2) -> NDArray[np.int64]:
+    """Return to which part of a launch the n-th atomic of a place for warps belongs, int64.
+
+    Each part is wider than the one before it by twice as many atomics as the first one has, as the distance between
+    warps grows with the square root of n.
+    """
+    return np.sqrt(step / l2.atomics_in_step).astype(np.int64)
+
+
+def steps(requests: L1Requests, atomic: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how many atomics the warp of each executes before it, from it to the next one for which it stands, and in
+    all: int64 [3, atomics]. Atomics behind each other that stand for as many are those of one loop.
+    """
+    warp = np.searchsorted(requests.start, atomic, side="right")
+    times = requests.times[atomic] if len(requests.times) else np.ones(len(atomic), np.int64)
+    same = (np.diff(warp) == 0) & (np.diff(times) == 0) & (times[1:] > 1)
+    loop = np.cumsum(np.append(0, ~same))
+    length = np.bincount(loop)[loop]
+    begins = np.flatnonzero(np.append(True, ~same))
+    before = np.cumsum(np.append(0, (length * times)[begins]))[:-1]
+    first = np.searchsorted(warp, warp)
+    in_all = np.bincount(warp, times)[warp].astype(np.int64)
+    return np.stack([(before[loop] - before[loop[first]]) + np.arange(len(atomic)) - begins[loop], length, in_all])
+
+
+@dataclass(frozen=True)
+class _Visits:
+    """Visits to sectors.
+
+    index   int64 [visits] element of `works` and `waits` that says what it costs
+    number  int64 [visits] how many others its request stands for before it
+    block   int64 [visits] the block, of those executed, or of the grid where there is a relation
+    sector  int64 [visits]
+    times   float64 [visits] how many visits it stands for
+    """
+
+    index: NDArray[np.int64]
+    number: NDArray[np.int64]
+    block: NDArray[np.int64]
+    sector: NDArray[np.int64]
+    times: NDArray[np.float64]
+
+
 def _visits(
     requests: L1Requests, request: NDArray[np.int64], sector: NDArray[np.int64], relation: Relation | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Return the visits of all blocks of the grid to sectors: the index of each in `sector`, the sector, and how many
-    visits it stands for.
+) -> _Visits:
+    """Return the visits of all blocks of the grid to sectors.
 
     request, sector  int64 [n] request of the packets of a line, and their first sector, in the executed block
     """
-    index = np.arange(len(sector))
+    index, number = np.arange(len(sector)), np.zeros(len(sector), np.int64)
     if len(requests.times):
         times = requests.times[request]
         index = np.repeat(index, times)
         number = np.arange(len(index)) - np.repeat(np.cumsum(times) - times, times)
         sector = sector[index] + number * requests.step[request][index]
-    if relation is None:
-        return index, sector, np.ones(len(index))
     block = np.repeat(np.arange((len(requests.start) - 1) // requests.warps_per_block), _per_block(requests))
     of_block = block[request[index]]
+    if relation is None:
+        return _Visits(index, number, of_block, sector, np.ones(len(index)))
     per_block = np.bincount(of_block, minlength=int(relation.like.max()) + 1)
     order = np.argsort(of_block, kind="stable")
     begins = np.cumsum(per_block) - per_block
@@ -96,8 +150,10 @@ def _visits(
     count = per_block[like]
     visit = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + np.repeat(begins[like], count)
     visit = order[visit]
-    moved = relation.offset_bytes[requests.mover[request[index[visit]]], np.repeat(blocks, count)] >> SECTOR_SHIFT
-    return index[visit], sector[visit] + moved, np.full(len(visit), len(relation.like) / len(blocks))
+    of_grid = np.repeat(blocks, count)
+    moved = relation.offset_bytes[requests.mover[request[index[visit]]], of_grid] >> SECTOR_SHIFT
+    stands_for = np.full(len(visit), len(relation.like) / len(blocks))
+    return _Visits(index[visit], number[visit], of_grid, sector[visit] + moved, stands_for)
 
 
 def one_of(every: int, blocks: int) -> NDArray[np.int64]:
@@ -116,26 +172,30 @@ def _per_block(requests: L1Requests) -> NDArray[np.int64]:
 
 
 def _busiest(
-    visits: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]],
+    visits: _Visits,
+    parts: NDArray[np.int64],
     works: NDArray[np.float64],
     waits: NDArray[np.float64],
     l2: L2,
 ) -> float:
-    """Return for how long the slice works that works longest, in us.
+    """Return for how long the slice works that works longest, in us: of each part of the launch, one after another.
 
     Packets wait for those before them in their slice if these are of the same sectors, as chance has it.
 
+    parts         int64 [visits] part of the launch to which each belongs
     works, waits  float64 [n] us that the packets of each index take, and that they wait in that case
     """
-    index, sector, times = visits
+    index, sector, times = visits.index, visits.sector, visits.times
     (sectors,) = distinct(sector)
     kib = sectors >> _KIB_SHIFT - SECTOR_SHIFT
     turn = 2 * kib + (sectors >> _TURN_SHIFT - SECTOR_SHIFT & 1)
     slice_of = np.unique(turn, return_inverse=True)[1] % l2.slices
-    of_sector = np.searchsorted(sectors, sector)
-    visited = np.bincount(of_sector, times)
-    of_slice = slice_of[of_sector]
-    work, wait = (np.bincount(of_slice, times * each[index], l2.slices) for each in (works, waits))
-    in_slice, alike = (np.bincount(slice_of, each, l2.slices) for each in (visited, visited**2))
-    passing = l2.atomic_passing * work.mean() if l2.partitions > 1 else 0.0
-    return float((work + wait * alike / np.maximum(in_slice, 1.0) ** 2).max() + passing)
+    together, of_visit = np.unique(parts * len(sectors) + np.searchsorted(sectors, sector), return_inverse=True)
+    place = together // len(sectors) * l2.slices + slice_of[together % len(sectors)]
+    places = (int(parts.max()) + 1) * l2.slices
+    visited = np.bincount(of_visit, times)
+    work, wait = (np.bincount(place[of_visit], times * each[index], places) for each in (works, waits))
+    in_slice, alike = (np.bincount(place, each, places) for each in (visited, visited**2))
+    busy = work + wait * alike / np.maximum(in_slice, 1.0) ** 2
+    passing = l2.atomic_passing * work.sum() / l2.slices if l2.partitions > 1 else 0.0
+    return float(busy.reshape(-1, l2.slices).max(axis=1).sum() + passing)

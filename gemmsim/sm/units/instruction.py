@@ -62,6 +62,7 @@ class Instruction(Record):
     writes_registers, copies  of Kind.MEMORY: whether it loads; whether it copies from global to shared memory (LDGSTS)
     past_l1              whether what it copies goes past L1
     copy_cycles          of a copy: for how many cycles more than its wavefronts it takes the data stage
+    fill_cycles          of a load to registers: for how many cycles more what it misses takes the data stage
     sources_read_cycles  from issue until its registers may be overwritten, on an idle SM
     base_wavefronts      wavefronts of a conflict-free access of its width, which `hit_latency_cycles` contains
     shared_load          whether it passes the address unit at a shared load's rate
@@ -120,6 +121,7 @@ class Instruction(Record):
     copies: int
     past_l1: int
     copy_cycles: int
+    fill_cycles: float
     sources_read_cycles: int
     base_wavefronts: int
     shared_load: int

@@ -130,6 +130,7 @@ class SubPartition(Record):
     last_rank, last_order  `Warp.rank` of the warp that issued last, and `Block.order` of its block
     last_issue    the cycle of that issue
     address_free  the cycle from which its address unit takes the next memory instruction
+    returns       the way of what loads bring to its registers
     operands_free the cycle from which operands of its next asynchronous multiplication (wgmma) are read
     copied_cycles `MemoryPath.copied_cycles` when it began the last of these
     multiplies_from, multiplies_until  the cycles in which its tensor pipe works on them without a pause
@@ -141,6 +142,7 @@ class SubPartition(Record):
     last_order: int
     last_issue: int
     address_free: float
+    returns: Server
     operands_free: float
     copied_cycles: float
     multiplies_from: float

@@ -30,9 +30,7 @@ def request(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, cost: Acce
     spec, memory = sm.spec, sm.memory
     arriving = sm.blocks[warp.block].arriving
     there = arriving[cost.fetch] if cost.fetch > 0 else 0
-    l2_sectors = cost.l2_sectors
-    if there > 0:
-        l2_sectors = 0
+    l2_sectors = 0 if there > 0 else cost.l2_sectors
     loads = row.writes_registers > 0 or row.copies > 0
     # A generic access without work for the tag stage has gone to shared memory.
     in_shared = row.generic > 0 and cost.tag_cycles == 0 and cost.wavefronts > 0
@@ -73,24 +71,35 @@ def request(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, cost: Acce
     warp.sources_read = ceil(now + read_cycles + addressed - idle_arrival + max(leaves - begin, 0.0))
     if not loads:
         if out_cycles > 0:
-            sent = max(end, leaves)
-            end = max(_write_behind(spec, memory, cost, sent, now), leaves + out_cycles)
+            end = max(_write_behind(spec, memory, cost, max(end, leaves), now), leaves + out_cycles)
         warp.done = ceil(end)
         return
+    returns = row.writes_registers > 0 and cost.wavefronts > 1
+    return_cycles = cost.wavefronts * spec.wavefront_latency_cycles
+    if returns and l2_sectors == 0 and there <= now:
+        begin = book(part.returns, now, begin, return_cycles)
     if in_shared:
         latency = _shared_latency(spec, cost, row.shared_latency_cycles, row.shared_narrow_cycles)
         if cost.remote > 0:
             latency = _shared_latency(spec, cost, spec.remote_load_cycles, spec.remote_load_cycles)
     else:
-        latency = _hit_latency(spec, row, cost)
+        latency = _hit_latency(spec, row, cost) if l2_sectors == 0 else _passing_latency(spec, row, cost)
     if l2_sectors > 0:
         latency += _miss_cycles(spec, memory, row, cost, warp, end, now)
         if cost.atomic_ps > 0:
             latency += max(leaves - begin, 0.0)
-    warp.done = ceil(now + latency + (begin - idle_arrival))
+    done = now + latency + (begin - idle_arrival)
+    from_stage = _passing_latency(spec, row, cost) - (idle_arrival - now)
+    at = done - from_stage
+    if returns and later:
+        at = book(part.returns, now, at, return_cycles)
+        done = at + from_stage
+    elif returns and there > now:  # it is answered behind those that have waited for the same
+        at = max(there - from_stage, begin)
+        done = book(part.returns, now, at, cost.wavefronts * spec.wavefront_cycles) + from_stage
+    warp.done = ceil(done)
     if later:
-        from_stage = _hit_latency(spec, row, cost) - (idle_arrival - now)
-        _await(memory, warp, row, now + latency + (begin - idle_arrival) - from_stage, held, from_stage - held)
+        _await(memory, warp, row, at, held, from_stage - held)
     if there > 0:
         warp.done = max(warp.done, there)
     elif cost.fetch > 0:
@@ -148,7 +157,7 @@ def _held(spec: Spec, memory: MemoryPath, row: Instruction, cost: AccessCost, l2
         reads = cost.tag_cycles > 0 or cost.l2_sectors > 0
         held = held + row.copy_cycles if reads else max(held, spec.zeros_cycles)
     if row.writes_registers > 0:
-        held += l2_sectors * spec.sector_fill_cycles
+        held += l2_sectors * spec.sector_fill_cycles + (row.fill_cycles if l2_sectors > 0 else 0.0)
     if cost.tag_cycles == 0:
         memory.after_shared = 0
     elif memory.after_shared < spec.tagged_after_shared_requests:
@@ -161,9 +170,16 @@ def _held(spec: Spec, memory: MemoryPath, row: Instruction, cost: AccessCost, l2
 
 
 def _hit_latency(spec: Spec, row: Instruction, cost: AccessCost) -> float:
-    """Return the load-to-use cycles of a hit on an idle SM; more wavefronts or passes of the tag stage add more."""
+    """Return the load-to-use cycles of a hit on an idle SM; more wavefronts and passes of the tag stage add more."""
     if row.shared_load:
         return _shared_latency(spec, cost, row.hit_latency_cycles, row.narrow_latency_cycles)
+    longer = max(cost.wavefronts - row.base_wavefronts, 0) * spec.wavefront_latency_cycles
+    return row.hit_latency_cycles + longer + max(cost.tag_cycles - 1.0, 0.0)
+
+
+def _passing_latency(spec: Spec, row: Instruction, cost: AccessCost) -> float:
+    """Return how many of the load-to-use cycles of a load that misses pass within the SM: what comes from L2 line by
+    line is passed on as it comes."""
     longer = max((cost.wavefronts - row.base_wavefronts) * spec.wavefront_cycles, cost.tag_cycles - 1.0)
     return row.hit_latency_cycles + longer if longer > 0 else row.hit_latency_cycles
 

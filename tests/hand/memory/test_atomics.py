@@ -10,7 +10,8 @@ import pytest
 from trace_builder import Accesses, Lanes, launch, program, warp_trace
 
 from gemmsim.gpu import load_gpu
-from gemmsim.memory.caches.slices import one_of
+from gemmsim.memory.caches.slices import one_of, part, steps
+from gemmsim.memory.grid.l1_requests import L1Requests
 from gemmsim.memory.requests.access import access_of
 from gemmsim.memory.requests.atomics import packets_of
 from gemmsim.memory.requests.banks import held_longer
@@ -19,7 +20,13 @@ from gemmsim.memory.types import Traffic
 from gemmsim.support.provenance import Provenance
 
 L2 = replace(
-    load_gpu("h200").l2, slices=4, partitions=1, atomic_sector_us=1.0, atomic_again_us=1.5, atomic_float_again_us=5.0
+    load_gpu("h200").l2,
+    slices=4,
+    partitions=1,
+    atomic_sector_us=1.0,
+    atomic_again_us=1.5,
+    atomic_float_again_us=5.0,
+    atomics_in_step=1000,
 )
 ONE = np.zeros(32, np.int64)
 LANE = np.arange(32)
@@ -122,3 +129,47 @@ def test_blocks_that_stand_for_others_are_of_all_columns_alike(columns: int) -> 
     share = np.bincount(found % columns, minlength=columns) * columns / len(found)
     assert share == pytest.approx(1, abs=0.15)
     assert one_of(1, 5).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_parts_become_wider() -> None:
+    """Of 8, 24, 40 atomics: so the distance between warps grows with the square root of their number."""
+    found = part(np.array([0, 7, 8, 31, 32, 71, 72, 127]), replace(L2, atomics_in_step=8))
+    assert found.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+
+
+# Pieces of 256 bytes, one after another: two slices have the first four, the other two the last four.
+SWEEP = [[64 * piece] for piece in range(8)]
+
+
+@pytest.mark.parametrize(
+    ("in_step", "words", "us"),
+    [
+        # each slice has two sectors in turn: 2 us, and half of them 0.5 us for one of the same
+        (1000, SWEEP, 2.5),
+        # parts of two, six, ten. A piece for each of two slices; then two of these for one slice that has no others
+        (2, SWEEP, 1.5 + 2.5),
+        # one after the other, all on one word: no part can be quicker than another
+        (2, [[0]] * 8, 8 * 1.5),
+    ],
+)
+def test_warps_in_step_keep_few_slices_busy(in_step: float, words: list[list[int]], us: float) -> None:
+    l2 = replace(L2, atomics_in_step=in_step)
+    assert atomics(INTEGER, *words, l2=l2).cost.atomic_us.sum() == pytest.approx(us)
+
+
+def test_blocks_that_come_later_are_further_apart() -> None:
+    """Two blocks at the only place there is: the second one's eight atomics are all of the third part."""
+    one_sm = load_gpu("h200")
+    one_sm = replace(one_sm, sm=replace(one_sm.sm, count=1, gpc_sms=()), l2=replace(L2, atomics_in_step=2))
+    block: list[Accesses] = [[(0, [WORD * word for word in row] + [None] * 31) for row in SWEEP]]
+    found = serve(program(INTEGER), launch((2, 1, 1)), warp_trace(1, {0: block, 1: block}), one_sm, 65536, 1)
+    assert found.cost.atomic_us.sum() == pytest.approx(1.5 + 2.5 + 2.5)
+
+
+def test_steps_of_loops_that_are_not_executed_in_full() -> None:
+    """A warp that executes one atomic, a loop of two that goes round three times, and another one."""
+    none = np.zeros(4, np.int64)
+    requests = L1Requests(
+        *[none] * 7, start=np.array([0, 4, 4]), warps_per_block=1, times=np.array([1, 3, 3, 1]), step=none
+    )
+    assert steps(requests, np.arange(4)).tolist() == [[0, 1, 2, 7], [1, 2, 2, 1], [8, 8, 8, 8]]
