@@ -12,30 +12,43 @@ from pathlib import Path
 import pytest
 
 # Files that take longest. `make test` gives a file to whichever of its two processes is free, so these come first:
-# neither process then waits long for the other at the end.
+# neither process then waits long for the other at the end. The replay, which starts processes of its own, comes when
+# the files before it have compiled the engines: its processes compiled them once more each.
 LONGEST = (
-    "records/test_replay.py",
     "docs/test_site.py",
     "programs/test_run.py",
     "docs/test_examples.py",
     "flow/test_steady_tiles.py",
-    "flow/test_block_orders.py",
     "cli/test_sanitize.py",
     "compile/test_gemm.py",
-    "compile/test_ship.py",
-    "flow/test_steady_loops.py",
-    "records/test_tma_load.py",
+    "records/test_replay.py",
+    "records/test_everyday.py",
+    "records/test_last_blocks.py",
     "compile/test_planted.py",
-    "compile/test_kernels_compute.py",
-    "compile/test_compile.py",
-    "flow/test_sensitivity.py",
-    "cli/test_sweep.py",
-    "docs/test_ci.py",
-    "plugin/test_plugin.py",
     "records/test_block_turns.py",
-    "compile/test_expressions.py",
+    "records/test_tma_load.py",
+    "flow/test_steady_loops.py",
+    "compile/test_compile.py",
+    "compile/test_kernels_compute.py",
+    "cli/test_sweep.py",
+    "flow/test_block_classes.py",
+    "flow/test_block_orders.py",
     "compile/test_kernels_lessons.py",
+    "flow/test_sensitivity.py",
+    "docs/test_ci.py",
+    "records/test_l2.py",
+    "cli/test_analyze.py",
+    "compile/test_ship.py",
     "records/test_bursts.py",
+    "compile/test_host_code.py",
+    "compile/test_wgmma_kernels.py",
+    "flow/test_residents.py",
+    "plugin/test_plugin.py",
+    "records/test_row_streams.py",
+    "compile/test_compile_decode.py",
+    "records/test_copies.py",
+    "compile/test_validate_cuda.py",
+    "compile/test_expressions.py",
 )
 # Standard error of a command is compared, however long it takes; processes that tests start inherit this.
 os.environ.setdefault("GEMMSIM_PROGRESS", "0")

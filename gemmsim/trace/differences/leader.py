@@ -29,8 +29,9 @@ _MOST_VECTORS = 1 << 16
 _CONTENT_SLOTS = 1 << 18
 # What a GEMM computes from its data differs by block, too. Far fewer are needed for what leads to an address.
 _MOST_LOADS, _MOST_OF_DATA = 512, 4_000
-# An evaluation is one of an operation for every block. So many of them take about a second.
-_LEAST_EVALUATIONS, _MOST_EVALUATIONS, _MOST_BLOCK_EVALUATIONS = 20_000, 500_000, 100_000_000
+# An evaluation is one of an operation for every block. So many of them take about two seconds. A leader that needs more
+# is alone in its class, and if all do, each block is executed, which takes far longer.
+_LEAST_EVALUATIONS, _MOST_EVALUATIONS, _MOST_BLOCK_EVALUATIONS = 20_000, 500_000, 200_000_000
 _FAR = 1 << 40  # more than any word
 _AXES = ("X", "Y", "Z")
 
