@@ -110,8 +110,7 @@ class RecordedStreams:
         self.recorded: list[int] = lengths.reshape(-1).tolist()
         self.lengths: list[int] = self.recorded
         if trace.repeats is not None:
-            bounds = zip(start[:-1].tolist(), start[1:].tolist(), strict=True)
-            self.lengths = [int(trace.repeats.of_issued[first:stop].sum()) for first, stop in bounds]
+            self.lengths = np.diff(trace.repeats.issued.before(start)).tolist()
         # int64 [blocks, warps_per_block]: warps (row numbers of the trace) of each block that has a stream
         self.blocks: NDArray[np.int64] = np.flatnonzero(lengths.sum(axis=1) > 0)[:, None] * per + np.arange(per)
         # float64 [blocks]: how many blocks of the grid each of them stands for
@@ -151,14 +150,17 @@ class RecordedStreams:
         """Return the rows of `self.blocks` with the streams of `blocks`, executed blocks of the grid: int64 [n]."""
         return np.searchsorted(self._trace.blocks[self.blocks[:, 0] // self._trace.warps_per_block], blocks)
 
-    def pcs(self, warp: int) -> NDArray[np.int32]:
-        """Return what a warp of the trace executes: int32 [executed] static instruction indices."""
+    def pcs(self, warp: int) -> NDArray[np.integer]:
+        """Return what a warp of the trace executes: integers [executed], static instruction indices."""
         return self._trace.pc[self._trace.pc_start[warp] : self._trace.pc_start[warp + 1]]
 
     def left_out(self, warp: int, start: int, stop: int) -> int:
         """Return how many instructions the trace left out among those from `start` to `stop` of a warp's stream."""
         repeats, first = self._trace.repeats, int(self._trace.pc_start[warp])
-        return 0 if repeats is None else int((repeats.of_issued[first + start : first + stop] - 1).sum())
+        if repeats is None:
+            return 0
+        before, until = repeats.issued.before(first + np.array([start, stop])).tolist()
+        return int(until - before - (stop - start))
 
     def loop(self, warp: int) -> Loop | None:
         """Return the main loop of a warp; None where it has none, or not the one that the trace has cut."""
@@ -185,7 +187,7 @@ class RecordedStreams:
             ranges = parts.get(warp, [(0, len(executed))])
             record = self._records(warp, executed[: max((stop for _, stop in ranges), default=0)])
             piece = _positions(ranges)
-            chosen = executed[piece]
+            chosen = executed[piece].astype(np.int32)
             pcs.append(chosen)
             pieces.append(piece)
             accesses.append(record[piece][self._on_path[chosen]])
@@ -263,7 +265,7 @@ class RecordedStreams:
         found[record >= 0] = number[record[record >= 0] - first]
         return found
 
-    def _records(self, warp: int, pcs: NDArray[np.int32]) -> NDArray[np.int64]:
+    def _records(self, warp: int, pcs: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the number of the memory record of each instruction that a warp executes: int64 [executed].
 
         pcs  all that it executes, or the beginning of it

@@ -74,7 +74,7 @@ class SyncRows:
         return np.stack([np.rint(s[ends] - s[starts]) for s in sums], axis=1).astype(np.int64)
 
     def of_block(
-        self, warps: Sequence[int], pcs: Sequence[NDArray[np.int32]], pieces: Sequence[NDArray[np.int64]]
+        self, warps: Sequence[int], pcs: Sequence[NDArray[np.integer]], pieces: Sequence[NDArray[np.int64]]
     ) -> list[NDArray[np.int64]]:
         """Return the rows of each warp of a block: int64 [rows, fields of SyncFields].
 
@@ -97,7 +97,7 @@ class SyncRows:
         ]
 
     def mbarriers(
-        self, warps: Sequence[int], pcs: Sequence[NDArray[np.int32]], pieces: Sequence[NDArray[np.int64]]
+        self, warps: Sequence[int], pcs: Sequence[NDArray[np.integer]], pieces: Sequence[NDArray[np.int64]]
     ) -> NDArray[np.int64]:
         """Return the number of the mbarrier of which each gate of a block is a phase; arguments as of `of_block`."""
         if self._syncs is None:
