@@ -32,7 +32,7 @@ from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE, 
 from gemmsim.memory.requests.multicast import receivers
 from gemmsim.memory.requests.shapes import Shapes
 from gemmsim.memory.types import DramTraffic
-from gemmsim.support.sorting import new_rows
+from gemmsim.support.sorting import distinct, new_rows
 from gemmsim.support.threads import in_background
 from gemmsim.trace.types import Launch, WarpTrace
 
@@ -262,8 +262,8 @@ def _results(trace: WarpTrace, accesses: dict[int, Access], placement: Placement
     begins = np.flatnonzero(new_rows(warp, trace.record_pc))  # a bulk store leaves several records, one after another
     begins = begins[np.isin(trace.record_pc[begins], stores)]
     pc, weight = trace.record_pc[begins], trace.record_weight[begins]
-    of_warps = np.unique(np.stack([pc, warp[begins]]), axis=1)
+    stored, by_warp = distinct(pc, warp[begins])
     executed = np.bincount(pc, weight, trace.executed.shape[1])
-    warps = np.bincount(of_warps[0], trace.weight[of_warps[1] // trace.warps_per_block], trace.executed.shape[1])
+    warps = np.bincount(stored, trace.weight[by_warp // trace.warps_per_block], trace.executed.shape[1])
     times = executed[warps > 0] / warps[warps > 0]
     return float(times.min()) * placement.generations if len(times) else 0.0

@@ -10,12 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Program
 from gemmsim.memory.requests.coalescer import LINE_SHIFT
 from gemmsim.memory.requests.generic import order_of
 from gemmsim.memory.types import RecordCost
 from gemmsim.native.function import NativeFunction
-from gemmsim.sm.instructions import InstructionTable
+from gemmsim.sm.instructions import InstructionTable, instruction_table
 from gemmsim.sm.loops import Loop, find_loop
 from gemmsim.sm.pipes import memory_opcode
 from gemmsim.sm.sync_rows import SyncFields, SyncRows
@@ -54,6 +55,9 @@ _PS_PER_US = 1e6
 _UNRECORDED = RecordCycles(1, 0, 0, 0)  # shuffles pass the data stage once and leave no memory record
 
 
+Loops = dict[int, Loop | None]  # the main loops of a trace's warps, see `RecordedStreams.loop`
+
+
 @dataclass(frozen=True)
 class WarpStream:
     """The instructions that a warp executes.
@@ -77,11 +81,21 @@ class WarpStream:
 
 
 class RecordedStreams:
-    """The streams that a trace recorded; `cut` takes pieces out of them, together with their memory records."""
+    """The streams that a trace recorded; `cut` takes pieces out of them, together with their memory records.
 
-    def __init__(self, program: Program, table: InstructionTable, trace: WarpTrace, cost: RecordCost) -> None:
+    loops  those that are known of the trace, to which others are added that are asked for
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        table: InstructionTable,
+        trace: WarpTrace,
+        cost: RecordCost,
+        loops: Loops | None = None,
+    ) -> None:
         self._trace = trace
-        self._loops: dict[int, Loop | None] = {}
+        self._loops = {} if loops is None else loops
         self._columns: tuple[NDArray, ...] = (
             cost.wavefronts,
             cost.tag_cycles,
@@ -293,6 +307,13 @@ class RecordedStreams:
                 f"memory record {numbers[found]} (instruction {record_pc[found]}) is not in the stream of warp {warp}"
             )
         return record
+
+
+def recorded_streams(
+    program: Program, trace: WarpTrace, cost: RecordCost, gpu: GpuSpec, loops: Loops | None = None
+) -> RecordedStreams:
+    """Return the streams that `schedule` takes pieces of, with the usual options. `loops`: see `RecordedStreams`."""
+    return RecordedStreams(program, instruction_table(program, gpu, True, True), trace, cost, loops)
 
 
 def _positions(ranges: Sequence[tuple[int, int]]) -> NDArray[np.int64]:

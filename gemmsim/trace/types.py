@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -279,7 +280,7 @@ class WarpTrace:
     syncs: Syncs | None = None
     repeats: Repeats | None = None
 
-    @property
+    @cached_property
     def record_weight(self) -> NDArray[np.float64]:
         """How many accesses of the launch each record stands for: float64 [records]."""
         weight = np.repeat(self.weight, np.diff(self.record_start[:: self.warps_per_block]))

@@ -23,7 +23,7 @@ _MOST_KEPT, _MOST_ISSUED = 1 << 26, 1 << 28
 # What sorting the records and the models of memory and time add to the 16 bytes of a record
 _MORE_BYTES_A_RECORD = 48
 _MOST_RECORDS = 3  # that one instruction leaves: a generic access may reach global, shared and local memory
-_ISSUE_BITS = 40  # of the number of an instruction among all that were issued
+_ISSUE_BITS = 36  # of the number of an instruction among all that were issued
 # Where the context has the addresses of the arrays
 _SLOTS = [
     *(words.COUNTERS_AT, words.PATTERNS_AT, words.HASH_AT, words.LAST_AT),
@@ -219,13 +219,12 @@ def _syncs(rows: NDArray[np.int64], pcs: _ByWarp, sorted_pcs: NDArray[np.int32])
     has_rows[pc] = True
     chosen = np.flatnonzero(has_rows[sorted_pcs])
     warp = np.searchsorted(pcs.start, chosen, side="right") - 1
-    keys, number = np.unique(
-        np.append(warp * instructions + sorted_pcs[chosen], of_warp * instructions + pc), return_inverse=True
-    )
-    assert len(keys) << _ISSUE_BITS < 1 << 63, "instructions and warps are fewer than that"
-    place = (number[: len(chosen)].astype(np.int64) << _ISSUE_BITS) + pcs.numbers(chosen)
+    those, number_of = int(has_rows.sum()), np.cumsum(has_rows) - 1
+    number = np.append(warp * those + number_of[sorted_pcs[chosen]], of_warp * those + number_of[pc])
+    assert int(number.max()) + 1 << _ISSUE_BITS < 1 << 63, "instructions and warps are fewer than that"
+    place = (number[: len(chosen)] << _ISSUE_BITS) + pcs.numbers(chosen)
     ascending = np.argsort(place)
-    wanted = (number[len(chosen) :].astype(np.int64) << _ISSUE_BITS) + rows[:, words.SYNC_ISSUED]
+    wanted = (number[len(chosen) :] << _ISSUE_BITS) + rows[:, words.SYNC_ISSUED]
     found = chosen[ascending][np.searchsorted(place[ascending], wanted) - 1]
     return Syncs(
         np.searchsorted(of_warp, np.arange(len(pcs.start))),
