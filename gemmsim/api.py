@@ -34,7 +34,8 @@ from gemmsim.memory.serve import serve
 from gemmsim.memory.types import Traffic
 from gemmsim.report.report import Report, SamplingReport
 from gemmsim.sm.power import energy_of, timed_within
-from gemmsim.sm.schedule import TimingOptions, recorded_streams, schedule
+from gemmsim.sm.schedule import TimingOptions, schedule
+from gemmsim.sm.streams import Loops, recorded_streams
 from gemmsim.sm.types import Timing
 from gemmsim.support.deviations import NOT_MODELLED
 from gemmsim.support.provenance import Provenance
@@ -188,12 +189,13 @@ def analyze(spec: LaunchSpec, accesses: bool = True) -> Report:
     return conclude(count(spec), spec, accesses)
 
 
-def time(counted: Counted, spec: LaunchSpec) -> Timing:
-    """Predict how long a launch takes. `counted` is what `count` or `recount` returned for the same spec."""
+def time(counted: Counted, spec: LaunchSpec, loops: Loops | None = None) -> Timing:
+    """Predict how long a launch takes. `counted` is what `count` or `recount` returned for the same spec, `loops` those
+    of its trace (`RecordedStreams`)."""
     gpu, trace, wanted = spec.gpu, counted.execution.trace, spec.settings.clock
     fixed_hz = None if isinstance(wanted, str) else wanted
     # The clock, which may be found by trials, is none of what streams depend on.
-    recorded = cache(partial(recorded_streams, counted.program, trace, counted.traffic.cost, gpu))
+    recorded = cache(partial(recorded_streams, counted.program, trace, counted.traffic.cost, gpu, loops))
 
     def timed(clock_hz: float | None) -> Timing:
         engine, hz = spec.settings.engine, clock_hz or fixed_hz
@@ -214,12 +216,13 @@ def conclude(counted: Counted, spec: LaunchSpec, accesses: bool = True) -> Repor
     accesses  as in `analyze`
     """
     launch, trace = counted.launch, counted.execution.trace
-    timing = time(counted, spec)
+    loops: Loops = {}
+    timing = time(counted, spec, loops)
     evidence = _evidence(counted, spec, timing)
     executed = SamplingReport(len(trace.blocks), launch.blocks, int(trace.executed.sum()), counted.execution.notes)
     samples, view = _closer_look(counted, spec) if accesses else ((), None)
     many, overhead_us = replace(spec, settings=spec.settings.for_many()), spec.gpu.launch.overhead_us
-    advice = ranked(advise(evidence), timing.duration_us, overhead_us, lambda one: _without(one, counted, many))
+    advice = ranked(advise(evidence), timing.duration_us, overhead_us, lambda one: _without(one, counted, many, loops))
     return Report(
         labels=spec.labels,
         evidence=evidence,
@@ -238,16 +241,16 @@ def conclude(counted: Counted, spec: LaunchSpec, accesses: bool = True) -> Repor
     )
 
 
-def _without(advice: Advice, counted: Counted, spec: LaunchSpec) -> float | None:
+def _without(advice: Advice, counted: Counted, spec: LaunchSpec, loops: Loops) -> float | None:
     """Predict the time, in us, with what an advice is about gone; None where the model cannot say."""
     if advice.cures:
         cost = cured(counted.traffic.cost, counted.execution.trace.record_pc, advice)
-        return time(replace(counted, traffic=replace(counted.traffic, cost=cost)), spec).duration_us
+        return time(replace(counted, traffic=replace(counted.traffic, cost=cost)), spec, loops).duration_us
     if advice.rule == "low_occupancy":
         more = replace(counted.occupancy, blocks_per_sm=counted.occupancy.blocks_per_sm + 1)
-        return time(replace(counted, occupancy=more), spec).duration_us
+        return time(replace(counted, occupancy=more), spec, loops).duration_us
     if advice.rule == "double_arithmetic":
-        return time(counted, replace(spec, gpu=with_quick_doubles(spec.gpu))).duration_us
+        return time(counted, replace(spec, gpu=with_quick_doubles(spec.gpu)), loops).duration_us
     return None
 
 

@@ -32,7 +32,7 @@ from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE, 
 from gemmsim.memory.requests.multicast import receivers
 from gemmsim.memory.requests.shapes import Shapes
 from gemmsim.memory.types import DramTraffic
-from gemmsim.support.sorting import new_rows
+from gemmsim.support.sorting import distinct, new_rows
 from gemmsim.support.threads import in_background
 from gemmsim.trace.types import Launch, WarpTrace
 
@@ -107,8 +107,7 @@ def simulate_caches(
     if relation is None:
         residents, footprint = residents_of_grid(blocks, placement), None
     else:
-        block = requests.of_blocks(np.arange(len(blocks)))
-        lines = np.bincount(block, coalesced.lines[requests.shape], len(blocks))
+        lines = np.bincount(requests.of_blocks(np.arange(len(blocks))), coalesced.lines[requests.shape], len(blocks))
         sample = SampledBlocks(blocks, trace.weight, lines, trace.repeats is not None)
         residents = residents_of_sample(sample, relation, placement)
         footprint = in_background(
@@ -119,10 +118,9 @@ def simulate_caches(
     listed = None if footprint is None else np.isin(shapes.pc, of_stacks)
     l1 = replay_l1(requests, residents, coalesced, l1_bytes, gpu.l1.ways, listed)
     made = requests.of_blocks(np.bincount(residents.block, residents.times, minlength=len(blocks)))
-    asked, hit = coalesced.sectors[requests.shape], l1.hits / made
+    asked, hit, weight = coalesced.sectors[requests.shape], l1.hits / made, trace.record_weight[requests.record]
     sent = np.where(requests.operation == READ, asked - hit, asked)
     fetched = np.where((requests.operation == WRITE) | (requests.operation == WRITE_PAST_L1), 0, sent)
-    weight = trace.record_weight[requests.record]
 
     def by_instruction(sectors: NDArray) -> NDArray[np.float64]:
         return np.bincount(requests.pc, weight * sectors, minlength=instructions).astype(np.float64)
@@ -137,34 +135,36 @@ def simulate_caches(
     is_read = np.isin(requests.operation, (READ, READ_PAST_L1))
     asks = l1.l2_requests / made * (1 - is_read * shares[0][requests.pc]) + shapes.further_packets[requests.shape]
     of_others = by_instruction(np.where(is_read, sent, 0)) * shares
+    again, sent_again, of_copies = _sent_again(trace, shapes)
+    of_instructions = {"l1_hit_sectors": by_instruction(hit), "l2_sectors": by_instruction(sent) + sent_again}
+    of_record = (by_record(round_to_sectors(sent, requests.pc)) + again).astype(np.uint16)
+    l2_requests, to_l2, stacks, to_stacks = float(weight @ asks), l1.to_l2, None, 0.0
+    if footprint is not None and local.any():
+        stacks = stack_traffic(to_l2, made, residents, gpu.l2, min(len(placement.sm), wave.blocks))
+        to_stacks = float(weight @ np.where(local & (requests.operation == WRITE), asked, 0))
+    # A number for each request takes tens of megabytes. While the footprint is estimated, most memory is in use.
+    del l1, made, asked, hit, sent, fetched, is_read, asks, again
     if footprint is None:
-        generation = requests.of_blocks(blocks) // wave.blocks
-        sms = np.unique(residents.sm)
-        l2 = replayed_l2_sectors(to_deliver, l1.to_l2, generation, sms, gpu.l2, instructions, begins)
+        generation, sms = requests.of_blocks(blocks) // wave.blocks, np.unique(residents.sm)
+        l2 = replayed_l2_sectors(to_deliver, to_l2, generation, sms, gpu.l2, instructions, begins)
     else:
         l2 = estimated_l2_sectors(launch, to_deliver, to_fetch, footprint, gpu.l2, begins)
-        if local.any():
-            stacks = stack_traffic(l1.to_l2, made, residents, gpu.l2, min(len(placement.sm), wave.blocks))
-            to_stacks = float(weight @ np.where(local & (requests.operation == WRITE), asked, 0))
+        if stacks is not None:
             l2 = with_stack_sectors(l2, stacks, requests, np.where(local, weight, 0.0), to_stacks)
     read, from_dram = _reads(l2.footprint.read_sectors, to_fetch, footprint is None)
-    written = written_to_dram(stored, requests, coalesced, local, weight, l2.footprint, begins)
-    again, sent_again, of_copies = _sent_again(trace, shapes)
     merged_again = of_copies * (1 - 1 / max(1, gpu.l2.merged_requests))
     merged_sectors, may_merge = np.minimum(of_others, to_fetch - read) + merged_again
     came_before = placement.generation[blocks] if relation is None else placement.generation
-    on_atomics = atomic_us(requests, shapes.packets, accesses, weight, relation, came_before, gpu.l2)
     return CacheResults(
-        l2=(by_record(round_to_sectors(sent, requests.pc)) + again).astype(np.uint16),
-        dram=by_record(l2.dram + written),
+        **of_instructions,
+        l2=of_record,
+        dram=by_record(l2.dram + written_to_dram(stored, requests, coalesced, local, weight, l2.footprint, begins)),
         dram_shared=by_record(l2.dram_shared),
-        l1_hit_sectors=by_instruction(hit),
-        l2_sectors=by_instruction(sent) + sent_again,
         dram_sectors=read,
         merged_sectors=merged_sectors,
         may_merge=may_merge,
-        atomic_us=by_record(on_atomics.astype(np.float32)),
-        l2_requests=float(weight @ asks),
+        atomic_us=by_record(atomic_us(requests, shapes.packets, accesses, weight, relation, came_before, gpu.l2)),
+        l2_requests=l2_requests,
         traffic=DramTraffic(from_dram, l2.footprint.written_sectors),
         notes=l2.notes,
         l2_after=l2.state,
@@ -264,8 +264,8 @@ def _results(trace: WarpTrace, accesses: dict[int, Access], placement: Placement
     begins = np.flatnonzero(new_rows(warp, trace.record_pc))  # a bulk store leaves several records, one after another
     begins = begins[np.isin(trace.record_pc[begins], stores)]
     pc, weight = trace.record_pc[begins], trace.record_weight[begins]
-    of_warps = np.unique(np.stack([pc, warp[begins]]), axis=1)
+    stored, by_warp = distinct(pc, warp[begins])
     executed = np.bincount(pc, weight, trace.executed.shape[1])
-    warps = np.bincount(of_warps[0], trace.weight[of_warps[1] // trace.warps_per_block], trace.executed.shape[1])
+    warps = np.bincount(stored, trace.weight[by_warp // trace.warps_per_block], trace.executed.shape[1])
     times = executed[warps > 0] / warps[warps > 0]
     return float(times.min()) * placement.generations if len(times) else 0.0

@@ -92,7 +92,7 @@ def serve(
         lines=_part_missed(caches.l2, shapes, shapes.coalesced.lines),
         partial_lines=partial_lines,
         remote=is_remote(trace.record_base),
-        merged_share=(caches.may_merge / np.maximum(caches.l2_sectors, 1))[trace.record_pc].astype(np.float32),
+        merged_share=(caches.may_merge / np.maximum(caches.l2_sectors, 1)).astype(np.float32)[trace.record_pc],
         atomic_us=caches.atomic_us,
     )
     provenance, notes = counters.provenance, caches.notes
@@ -146,11 +146,11 @@ def _part_missed(l2_sectors: NDArray[np.uint16], shapes: Shapes, touched: NDArra
     """Return from how many runs of memory, or lines, each record's sectors come: as large a share of those that its
     shape has `touched` as of its sectors, rounded up.
     """
-    # There may be millions of records: half of the usual bytes hold these products.
-    parts, sectors = (
-        of.astype(np.int32)[shapes.of_record] for of in (touched, np.maximum(shapes.coalesced.sectors, 1))
-    )
-    return (-(-parts * np.minimum(l2_sectors, sectors) // sectors)).astype(np.uint8)
+    # There may be millions of records, and few shapes with few numbers of sectors.
+    sectors = np.maximum(shapes.coalesced.sectors, 1).astype(np.int32)[:, None]
+    asked = np.arange(int(l2_sectors.max(initial=0)) + 1, dtype=np.int32)
+    parts = -(-touched.astype(np.int32)[:, None] * np.minimum(asked, sectors) // sectors)
+    return parts.astype(np.uint8).reshape(-1)[shapes.of_record * np.int32(len(asked)) + l2_sectors]
 
 
 def _partial_lines(accesses: dict[int, Access], shapes: Shapes) -> NDArray[np.uint8]:

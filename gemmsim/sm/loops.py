@@ -31,7 +31,7 @@ class Loop:
         return self.start + self.length * self.count
 
 
-def find_loop(pcs: NDArray[np.int32]) -> Loop | None:
+def find_loop(pcs: NDArray[np.integer]) -> Loop | None:
     """Find the loop whose middle iterations cover most of the stream `pcs`, the static indices of the instructions that
     a warp executes. Returns None where nothing repeats `LEAST_COUNT` times.
 
@@ -54,7 +54,7 @@ def _middle(loop: Loop) -> int:
     return loop.length * (loop.count - LEAST_COUNT + 1)
 
 
-def _runs(pcs: NDArray[np.int32], starts: NDArray[np.intp]) -> list[Loop]:
+def _runs(pcs: NDArray[np.integer], starts: NDArray[np.intp]) -> list[Loop]:
     """Find the longest runs of equal iterations: iteration i has the positions [starts[i], starts[i + 1]) of `pcs`."""
     lengths = np.diff(starts)
     edges = [0, *(np.flatnonzero(np.diff(lengths)) + 1).tolist(), len(lengths)]

@@ -107,11 +107,6 @@ def schedule(
     return _timing(total, waves, resident_blocks_per_sm * launch.warps_per_block, gpu, seconds, simulator)
 
 
-def recorded_streams(program: Program, trace: WarpTrace, cost: RecordCost, gpu: GpuSpec) -> RecordedStreams:
-    """Return the streams that `schedule` takes pieces of, with the usual options."""
-    return RecordedStreams(program, instruction_table(program, gpu, True, True), trace, cost)
-
-
 def _clock_hz(program: Program, trace: WarpTrace, gpu: GpuSpec) -> float:
     """The SM clock of most of a launch, at which it is simulated: matrix instructions lower it (see `duration_s`)."""
     lowers = [lowers_clock(instruction) for instruction in program.instructions]

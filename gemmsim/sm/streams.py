@@ -10,12 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Program
 from gemmsim.memory.requests.coalescer import LINE_SHIFT
 from gemmsim.memory.requests.generic import order_of
 from gemmsim.memory.types import RecordCost
 from gemmsim.native.function import NativeFunction
-from gemmsim.sm.instructions import InstructionTable
+from gemmsim.sm.instructions import InstructionTable, instruction_table
 from gemmsim.sm.loops import Loop, find_loop
 from gemmsim.sm.pipes import memory_opcode
 from gemmsim.sm.sync_rows import SyncFields, SyncRows
@@ -54,6 +55,9 @@ _PS_PER_US = 1e6
 _UNRECORDED = RecordCycles(1, 0, 0, 0)  # shuffles pass the data stage once and leave no memory record
 
 
+Loops = dict[int, Loop | None]  # the main loops of a trace's warps, see `RecordedStreams.loop`
+
+
 @dataclass(frozen=True)
 class WarpStream:
     """The instructions that a warp executes.
@@ -77,11 +81,21 @@ class WarpStream:
 
 
 class RecordedStreams:
-    """The streams that a trace recorded; `cut` takes pieces out of them, together with their memory records."""
+    """The streams that a trace recorded; `cut` takes pieces out of them, together with their memory records.
 
-    def __init__(self, program: Program, table: InstructionTable, trace: WarpTrace, cost: RecordCost) -> None:
+    loops  those that are known of the trace, to which others are added that are asked for
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        table: InstructionTable,
+        trace: WarpTrace,
+        cost: RecordCost,
+        loops: Loops | None = None,
+    ) -> None:
         self._trace = trace
-        self._loops: dict[int, Loop | None] = {}
+        self._loops = {} if loops is None else loops
         self._columns: tuple[NDArray, ...] = (
             cost.wavefronts,
             cost.tag_cycles,
@@ -110,8 +124,7 @@ class RecordedStreams:
         self.recorded: list[int] = lengths.reshape(-1).tolist()
         self.lengths: list[int] = self.recorded
         if trace.repeats is not None:
-            bounds = zip(start[:-1].tolist(), start[1:].tolist(), strict=True)
-            self.lengths = [int(trace.repeats.of_issued[first:stop].sum()) for first, stop in bounds]
+            self.lengths = np.diff(trace.repeats.issued.before(start)).tolist()
         # int64 [blocks, warps_per_block]: warps (row numbers of the trace) of each block that has a stream
         self.blocks: NDArray[np.int64] = np.flatnonzero(lengths.sum(axis=1) > 0)[:, None] * per + np.arange(per)
         # float64 [blocks]: how many blocks of the grid each of them stands for
@@ -151,14 +164,17 @@ class RecordedStreams:
         """Return the rows of `self.blocks` with the streams of `blocks`, executed blocks of the grid: int64 [n]."""
         return np.searchsorted(self._trace.blocks[self.blocks[:, 0] // self._trace.warps_per_block], blocks)
 
-    def pcs(self, warp: int) -> NDArray[np.int32]:
-        """Return what a warp of the trace executes: int32 [executed] static instruction indices."""
+    def pcs(self, warp: int) -> NDArray[np.integer]:
+        """Return what a warp of the trace executes: integers [executed], static instruction indices."""
         return self._trace.pc[self._trace.pc_start[warp] : self._trace.pc_start[warp + 1]]
 
     def left_out(self, warp: int, start: int, stop: int) -> int:
         """Return how many instructions the trace left out among those from `start` to `stop` of a warp's stream."""
         repeats, first = self._trace.repeats, int(self._trace.pc_start[warp])
-        return 0 if repeats is None else int((repeats.of_issued[first + start : first + stop] - 1).sum())
+        if repeats is None:
+            return 0
+        before, until = repeats.issued.before(first + np.array([start, stop])).tolist()
+        return int(until - before - (stop - start))
 
     def loop(self, warp: int) -> Loop | None:
         """Return the main loop of a warp; None where it has none, or not the one that the trace has cut."""
@@ -185,7 +201,7 @@ class RecordedStreams:
             ranges = parts.get(warp, [(0, len(executed))])
             record = self._records(warp, executed[: max((stop for _, stop in ranges), default=0)])
             piece = _positions(ranges)
-            chosen = executed[piece]
+            chosen = executed[piece].astype(np.int32)
             pcs.append(chosen)
             pieces.append(piece)
             accesses.append(record[piece][self._on_path[chosen]])
@@ -263,7 +279,7 @@ class RecordedStreams:
         found[record >= 0] = number[record[record >= 0] - first]
         return found
 
-    def _records(self, warp: int, pcs: NDArray[np.int32]) -> NDArray[np.int64]:
+    def _records(self, warp: int, pcs: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return the number of the memory record of each instruction that a warp executes: int64 [executed].
 
         pcs  all that it executes, or the beginning of it
@@ -291,6 +307,13 @@ class RecordedStreams:
                 f"memory record {numbers[found]} (instruction {record_pc[found]}) is not in the stream of warp {warp}"
             )
         return record
+
+
+def recorded_streams(
+    program: Program, trace: WarpTrace, cost: RecordCost, gpu: GpuSpec, loops: Loops | None = None
+) -> RecordedStreams:
+    """Return the streams that `schedule` takes pieces of, with the usual options. `loops`: see `RecordedStreams`."""
+    return RecordedStreams(program, instruction_table(program, gpu, True, True), trace, cost, loops)
 
 
 def _positions(ranges: Sequence[tuple[int, int]]) -> NDArray[np.int64]:

@@ -16,6 +16,7 @@ from gemmsim.isa.opcodes import Kind, row_of
 from gemmsim.isa.program import Program
 from gemmsim.memory.types import RecordCost
 from gemmsim.sm.instructions import InstructionTable
+from gemmsim.support.sorting import numbered
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace.types import WarpTrace
 from gemmsim.trace.words import RANK_SHIFT
@@ -58,7 +59,7 @@ class SyncRows:
         of_warp = np.repeat(np.arange(len(self._syncs.start) - 1), np.diff(self._syncs.start))
         self._pc = trace.pc[trace.pc_start[of_warp] + self._syncs.at]
         self._sectors = self._moved(cost)
-        self._map = np.unique(np.append(0, self._syncs.tensor_map), return_inverse=True)[1][1:]
+        self._map = np.searchsorted(np.unique(np.append(0, self._syncs.tensor_map)), self._syncs.tensor_map)
 
     def _moved(self, cost: RecordCost) -> NDArray[np.int64]:
         """Return for each row the sectors that go to L2, those that DRAM reads, those of L2's that may come with
@@ -74,7 +75,7 @@ class SyncRows:
         return np.stack([np.rint(s[ends] - s[starts]) for s in sums], axis=1).astype(np.int64)
 
     def of_block(
-        self, warps: Sequence[int], pcs: Sequence[NDArray[np.int32]], pieces: Sequence[NDArray[np.int64]]
+        self, warps: Sequence[int], pcs: Sequence[NDArray[np.integer]], pieces: Sequence[NDArray[np.int64]]
     ) -> list[NDArray[np.int64]]:
         """Return the rows of each warp of a block: int64 [rows, fields of SyncFields].
 
@@ -97,7 +98,7 @@ class SyncRows:
         ]
 
     def mbarriers(
-        self, warps: Sequence[int], pcs: Sequence[NDArray[np.int32]], pieces: Sequence[NDArray[np.int64]]
+        self, warps: Sequence[int], pcs: Sequence[NDArray[np.integer]], pieces: Sequence[NDArray[np.int64]]
     ) -> NDArray[np.int64]:
         """Return the number of the mbarrier of which each gate of a block is a phase; arguments as of `of_block`."""
         if self._syncs is None:
@@ -135,16 +136,14 @@ class SyncRows:
         life[order] = begins
         rows = np.concatenate(chosen)
         place = np.searchsorted(every, rows)  # the warps of a block are in order
-        keys = np.stack([life[place], number[place], s.phase[rows]])
-        distinct, key = np.unique(keys, axis=1, return_inverse=True)
-        key = key.reshape(-1)
+        (_, of_key, _), key = numbered(life[place], number[place], s.phase[rows])
         completes = self._completes(rows)
         gate_of_key = np.full(int(key.max(initial=0)) + 1, -1)
         used = np.unique(key[completes])
         gate_of_key[used] = np.arange(len(used))
         gate = np.where(completes | self._wait[self._pc[rows]], gate_of_key[key] if len(key) else -1, -1)
         gate = np.where(self._barrier[self._pc[rows]], s.barrier[rows], gate)
-        return np.split(gate, np.cumsum([len(one) for one in chosen])[:-1]), distinct[1, used]
+        return np.split(gate, np.cumsum([len(one) for one in chosen])[:-1]), of_key[used]
 
     def _completes(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return whether each row is an arrival at an mbarrier, or a copy to one."""

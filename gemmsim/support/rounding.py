@@ -8,4 +8,8 @@ from numpy.typing import NDArray
 
 def whole_in_sum(numbers: NDArray[np.floating]) -> NDArray[np.int64]:
     """Return whole numbers whose sums from the first one on are nearest to those of `numbers`."""
-    return np.diff(np.rint(np.cumsum(numbers, dtype=np.float64)), prepend=0.0).astype(np.int64)
+    sums = np.cumsum(numbers, dtype=np.float64)
+    whole = np.rint(sums, out=sums).astype(np.int64)
+    del sums  # there may be millions of numbers
+    whole[1:] -= whole[:-1].copy()
+    return whole

@@ -56,6 +56,16 @@ def counted(*columns: NDArray) -> tuple[list[NDArray[np.int64]], NDArray[np.int6
     return found, np.diff(begins, append=len(columns[0]))
 
 
+def numbered(*columns: NDArray) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
+    """Return the distinct rows as `distinct` does, and which of them each row is, int64 [n]."""
+    packed = _packed(*columns)
+    if packed is None:
+        rows, number = np.unique(np.stack(columns), axis=1, return_inverse=True)
+        return list(rows), number.reshape(-1)
+    key, number = np.unique(packed[0], return_inverse=True)
+    return _unpacked(key, packed[1], columns), number
+
+
 def sorted_rows(*columns: NDArray) -> list[NDArray[np.int64]]:
     """Return the rows in ascending order: for each column of integers [n], an int64 array [n].
 

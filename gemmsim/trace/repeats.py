@@ -24,18 +24,48 @@ class Repeat:
     moving: NDArray[np.int64]
 
 
+class Issued:
+    """For how many executions the instructions of streams stand. There may be tens of millions of them, in some
+    thousands of parts that stand for as many each.
+
+    repeats  of the instructions in the order of execution
+    first    int64 [segments] number of each segment's first instruction in that order
+    length   int64 [segments] of the segments, which follow one another in the order of streams
+    """
+
+    def __init__(self, repeats: Sequence[Repeat], first: NDArray[np.int64], length: NDArray[np.int64]) -> None:
+        parts = sorted((*r.issued, r.times) for r in repeats if r.issued[0] < r.issued[1])
+        self._begin, self._end, self._more = np.array([(0, 0, 0), *parts], np.int64).T
+        more = self._more * (self._end - self._begin)
+        self._more_before = np.cumsum(more) - more
+        self._first, self._start = first, np.cumsum(length) - length
+        executed = self._executed(first + length) - self._executed(first)
+        self._before = np.cumsum(executed) - executed
+
+    def _executed(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return for how many executions stand the instructions before some, in the order of execution."""
+        part = np.searchsorted(self._begin, numbers, side="right") - 1
+        inside = np.minimum(numbers, self._end[part]) - self._begin[part]
+        return numbers + self._more_before[part] + self._more[part] * inside
+
+    def before(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return for how many executions stand the instructions before some places, in the order of streams."""
+        segment = np.maximum(np.searchsorted(self._start, places, side="right") - 1, 0)
+        first = self._first[segment]
+        return self._before[segment] + self._executed(first + places - self._start[segment]) - self._executed(first)
+
+
 @dataclass(frozen=True)
 class Repeats:
     """For how many executions each item of a trace stands; those that stand for more moved evenly from one to the next.
 
     of_record   unsigned integers [records]
-    of_issued   unsigned integers [issued] of each instruction of a stream; of these there may be tens of millions, so
-                that they are held in as few bytes as they need
+    issued      of the instructions of streams
     step_bytes  int64 [records] by how many bytes accesses to the GPU's memory move from one to the next
     """
 
     of_record: NDArray[np.unsignedinteger]
-    of_issued: NDArray[np.unsignedinteger]
+    issued: Issued
     step_bytes: NDArray[np.int64]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -238,7 +239,8 @@ class WarpTrace:
     record_pattern    int32 [records] index into `patterns`
     record_base       uint64 [records] byte address, a multiple of 128
     pc_start          int64 [warps + 1] as record_start, but for items of pc; all zero where streams were not recorded
-    pc                int32 [issued] static instruction index of every warp instruction executed, in program order
+    pc                integers [issued] static instruction index of every warp instruction executed, in program order.
+                      There may be tens of millions: they are uint16 where the program is short enough
     relation          what the blocks of the grid did that were not executed; None where all were
     copies            what asynchronous copies do beside reading global memory (`memory.requests.copies`); None before
                       that is known, and without such copies
@@ -270,7 +272,7 @@ class WarpTrace:
     record_pattern: NDArray[np.int32]
     record_base: NDArray[np.uint64]
     pc_start: NDArray[np.int64]
-    pc: NDArray[np.int32]
+    pc: NDArray[np.integer]
     patterns: Patterns
     relation: Relation | None = None
     copies: Copies | None = None
@@ -278,7 +280,7 @@ class WarpTrace:
     syncs: Syncs | None = None
     repeats: Repeats | None = None
 
-    @property
+    @cached_property
     def record_weight(self) -> NDArray[np.float64]:
         """How many accesses of the launch each record stands for: float64 [records]."""
         weight = np.repeat(self.weight, np.diff(self.record_start[:: self.warps_per_block]))

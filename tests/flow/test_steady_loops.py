@@ -95,7 +95,8 @@ def check(executor: Executor, found: BlockClass, *, cut: bool) -> None:
     if left.repeats is None:
         return
     assert len(left.record_pc) < 0.7 * len(full.record_pc) or not len(full.record_pc) > 1000
-    assert np.array_equal(np.bincount(left.pc, left.repeats.of_issued, left.executed.shape[1]), left.executed[0])
+    stand_for = np.diff(left.repeats.issued.before(np.arange(len(left.pc) + 1)))
+    assert np.array_equal(np.bincount(left.pc, stand_for, left.executed.shape[1]), left.executed[0])
     member = int(found.members[-1])
     other = full if member == found.leader else whole.trace([member])
     moved = found.offset_bytes[:, -1][found.record_mover]

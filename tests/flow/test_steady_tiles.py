@@ -98,7 +98,8 @@ def test_what_is_left_stands_for_the_full_execution(number: int) -> None:
         assert (found.executed == full.executed[0]).all()
         assert left.repeats is not None and len(left.record_pc) < 0.9 * len(full.record_pc)
         assert np.array_equal(expanded(left), expanded(full))
-        assert np.array_equal(np.bincount(left.pc, left.repeats.of_issued, left.executed.shape[1]), left.executed[0])
+        stand_for = np.diff(left.repeats.issued.before(np.arange(len(left.pc) + 1)))
+        assert np.array_equal(np.bincount(left.pc, stand_for, left.executed.shape[1]), left.executed[0])
         moved = found.offset_bytes[:, -1][found.record_mover]
         there = replace(left, record_base=(left.record_base.astype(np.int64) + moved).astype(np.uint64))
         other = in_full(number, int(found.members[-1]))

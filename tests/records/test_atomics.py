@@ -115,7 +115,8 @@ SWEEP_SOURCE = (Path(__file__).parents[1] / "sources" / "atomic_sweeps.cu").read
     ],
 )
 def test_sweeps(loads: int, lines: int, blocks: int, warps: int, shift: int, pct: float) -> None:
-    """Warps in step that go through the same memory. Few of them, and long rows, are up to 46 % too slow (deviation 9)."""
+    """Warps in step that go through the same memory. Few of them, and long rows, are up to 46 % too slow (deviation
+    9)."""
     [us] = [row[-1] for row in SWEEPS["rows"] if row[:-1] == ["float", loads, lines, blocks, warps, shift]]
     found = timing(
         SWEEP_SOURCE,

@@ -1,5 +1,5 @@
-"""Loads that hit L1 and loads that miss it on an H200 (h200_miss_rates.json): what they take an SM, by their width, their
-lines and their conflicts."""
+"""Loads that hit L1 and loads that miss it on an H200 (h200_miss_rates.json): what they take an SM, by their width,
+their lines and their conflicts."""
 
 from __future__ import annotations
 

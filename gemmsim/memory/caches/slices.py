@@ -50,8 +50,8 @@ def atomic_us(
     relation: Relation | None,
     generation: NDArray[np.int64],
     l2: L2,
-) -> NDArray[np.float64]:
-    """Return what each request adds to the time of the slice of L2 that works longest: float64 [requests] us.
+) -> NDArray[np.float32]:
+    """Return what each request adds to the time of the slice of L2 that works longest: float32 [requests] us.
 
     Times the weights of their records, they add up to the time of that slice. Requests that are no atomics add 0.
 
@@ -59,7 +59,7 @@ def atomic_us(
     relation    of the executed blocks to those of the grid; None where all were executed
     generation  int64 [executed blocks, or those of the grid where there is a relation] how many were there before it
     """
-    us = np.zeros(len(requests.pc))
+    us = np.zeros(len(requests.pc), np.float32)
     atomic = np.flatnonzero((requests.operation == ATOMIC) & (np.diff(packets.start)[requests.shape] > 0))
     if not len(atomic):
         return us

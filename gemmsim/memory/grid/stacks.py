@@ -49,9 +49,10 @@ def with_stacks(trace: WarpTrace, accesses: Mapping[int, Access], placement: Pla
     accesses     the executed memory instructions, by the number that the records give them
     stack_bytes  of local memory that a thread has
     """
-    local = np.isin(trace.record_pc, [index for index, access in accesses.items() if access.space == "local"])
-    if not stack_bytes or not local.any():
+    of_stacks = [index for index, access in accesses.items() if access.space == "local"]
+    if not stack_bytes or not of_stacks:
         return trace
+    local = np.isin(trace.record_pc, of_stacks)
     place = stack_places(placement)
     of_block = trace.warps_per_block * 32 * stack_bytes
     first = FIRST_ADDRESS - LOCAL_BASE - (int(place.max()) + 1) * of_block  # from where the trace has them

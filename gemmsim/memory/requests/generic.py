@@ -97,8 +97,9 @@ def _in_space(access: Access | None, space: str) -> Access:
 
 def space_of(base: NDArray[np.uint64]) -> NDArray[np.int8]:
     """Return the space of records as an index into `SPACES`, from their base addresses: int8 [records]."""
-    on_chip = np.where(base < _OWN_BELOW, 1, 3)
-    return np.where(base >= FIRST_ADDRESS, 0, np.where(base < _SHARED_BELOW, on_chip, 2)).astype(np.int8)
+    in_global, own, local, remote = np.arange(4, dtype=np.int8)  # numbers of a byte: there may be millions of records
+    on_chip = np.where(base < _OWN_BELOW, own, remote)
+    return np.where(base >= FIRST_ADDRESS, in_global, np.where(base < _SHARED_BELOW, on_chip, local))
 
 
 def is_remote(base: NDArray[np.uint64]) -> NDArray[np.uint8]:

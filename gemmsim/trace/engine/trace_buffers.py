@@ -6,14 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from gemmsim.native.function import NativeFunction
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.free_memory import free_memory_bytes
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import words
-from gemmsim.trace.repeats import Repeat, Repeats, steps_of, times_of
+from gemmsim.trace.repeats import Issued, Repeat, Repeats, steps_of, times_of
 from gemmsim.trace.types import Patterns, Sketch, Syncs, WarpTrace, active_lanes
 
 # Only pages that are touched cost memory, so the buffers start large and rarely grow.
@@ -23,7 +23,7 @@ _MOST_KEPT, _MOST_ISSUED = 1 << 26, 1 << 28
 # What sorting the records and the models of memory and time add to the 16 bytes of a record
 _MORE_BYTES_A_RECORD = 48
 _MOST_RECORDS = 3  # that one instruction leaves: a generic access may reach global, shared and local memory
-_ISSUE_BITS = 40  # of the number of an instruction among all that were issued
+_ISSUE_BITS = 36  # of the number of an instruction among all that were issued
 # Where the context has the addresses of the arrays
 _SLOTS = [
     *(words.COUNTERS_AT, words.PATTERNS_AT, words.HASH_AT, words.LAST_AT),
@@ -183,11 +183,12 @@ class Buffers:
             record_warp = np.repeat(warp, np.diff(self.segment_record[:segments], append=c[words.RECORDS]))
             steps = steps_of(self.repeats, self.record_pc[: len(record_warp)], record_warp)
             times = times_of([(r.records, r.times) for r in self.repeats], len(record_warp))
-            issued = times_of([(r.issued, r.times) for r in self.repeats], int(c[words.ISSUED]))
-            repeats = Repeats(records.sorted(times), pcs.sorted(issued), records.sorted(steps))
-            del times, issued, steps
+            issued = Issued(self.repeats, pcs.first, pcs.length)
+            repeats = Repeats(records.sorted(times), issued, records.sorted(steps))
+            del times, steps
         # There may be tens of millions of instructions and records, which are held twice no longer than needed.
-        sorted_pcs, self.pc = pcs.sorted(self.pc), np.empty(0, np.int32)
+        sorted_pcs = pcs.sorted(self.pc, np.uint16 if executed.shape[1] <= 1 << 16 else np.int32)
+        self.pc = np.empty(0, np.int32)
         record_pc, self.record_pc = records.sorted(self.record_pc), np.empty(0, np.int32)
         record_pattern, self.record_pattern = records.sorted(self.record_pattern), np.empty(0, np.int32)
         record_base, self.record_base = records.sorted(self.record_base), np.empty(0, np.uint64)
@@ -218,13 +219,12 @@ def _syncs(rows: NDArray[np.int64], pcs: _ByWarp, sorted_pcs: NDArray[np.int32])
     has_rows[pc] = True
     chosen = np.flatnonzero(has_rows[sorted_pcs])
     warp = np.searchsorted(pcs.start, chosen, side="right") - 1
-    keys, number = np.unique(
-        np.append(warp * instructions + sorted_pcs[chosen], of_warp * instructions + pc), return_inverse=True
-    )
-    assert len(keys) << _ISSUE_BITS < 1 << 63, "instructions and warps are fewer than that"
-    place = (number[: len(chosen)].astype(np.int64) << _ISSUE_BITS) + pcs.numbers(chosen)
+    those, number_of = int(has_rows.sum()), np.cumsum(has_rows) - 1
+    number = np.append(warp * those + number_of[sorted_pcs[chosen]], of_warp * those + number_of[pc])
+    assert int(number.max()) + 1 << _ISSUE_BITS < 1 << 63, "instructions and warps are fewer than that"
+    place = (number[: len(chosen)] << _ISSUE_BITS) + pcs.numbers(chosen)
     ascending = np.argsort(place)
-    wanted = (number[len(chosen) :].astype(np.int64) << _ISSUE_BITS) + rows[:, words.SYNC_ISSUED]
+    wanted = (number[len(chosen) :] << _ISSUE_BITS) + rows[:, words.SYNC_ISSUED]
     found = chosen[ascending][np.searchsorted(place[ascending], wanted) - 1]
     return Syncs(
         np.searchsorted(of_warp, np.arange(len(pcs.start))),
@@ -270,26 +270,28 @@ class _ByWarp:
     segment_warp[s]. `sorted` returns each warp's items in program order, and does not copy the array where it is in
     order already.
 
-    start   int64 [warps + 1], where the items of each warp begin in what `sorted` returns
+    start          int64 [warps + 1], where the items of each warp begin in what `sorted` returns
+    first, length  int64 [segments] first item of each segment, and how many it has, in the order of `sorted`
     """
 
     def __init__(self, segment_warp: NDArray[np.int32], first: NDArray[np.int64], total: int, warps: int) -> None:
         length = np.diff(np.append(first, total))
         self._in_order = bool((segment_warp[1:] >= segment_warp[:-1]).all())  # it is where no warp waited for another
         order = np.argsort(segment_warp, kind="stable")
-        self._first, self._length, self._total = first[order], length[order], total
+        self.first, self.length, self._total = first[order], length[order], total
         per_warp = np.bincount(segment_warp, weights=length, minlength=warps).astype(np.int64)
         self.start = np.append(0, np.cumsum(per_warp))
 
-    def sorted(self, array: NDArray) -> NDArray:
+    def sorted(self, array: NDArray, dtype: DTypeLike | None = None) -> NDArray:
+        """Return an array's items in order. `dtype`: in which these are held, None for that of `array`."""
         if self._in_order:
-            return array[: self._total]
-        found = np.empty(self._total, array.dtype)
-        _put_in_order(array, self._first, self._length, found)
+            return array[: self._total].astype(dtype or array.dtype, copy=False)
+        found = np.empty(self._total, dtype or array.dtype)
+        _put_in_order(array, self.first, self.length, found)
         return found
 
     def numbers(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return where items were before that are at some places in the order of warps: int64 [places]."""
-        ends = np.cumsum(self._length)
+        ends = np.cumsum(self.length)
         segment = np.searchsorted(ends, places, side="right")
-        return places + (self._first - (ends - self._length))[segment]
+        return places + (self.first - (ends - self.length))[segment]

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,7 @@ from gemmsim.trace.steady.control import follow_convergence, follow_exchange, fo
 from gemmsim.trace.steady.copies import stride_of_copy
 from gemmsim.trace.steady.operands import OPERATIONS, checked_operands, is_plain
 from gemmsim.trace.steady.paths import Path
+from gemmsim.trace.steady.rows import Rows
 from gemmsim.trace.steady.states import FUNCTION, Bounds, Function, NotProvedError, States, lanes_of
 from gemmsim.trace.steady.tapes import Tapes, way_of
 
@@ -47,12 +49,17 @@ class Walk:
 
     code     the program or a slice of it, as it is executed
     context  the words of the executor, which only bulk copies need
+    rows     those that may change; None: all of a warp's
     """
 
     def __init__(
-        self, program: MicroProgram, code: NDArray[np.uint32], context: NDArray[np.uint64] | None = None
+        self,
+        program: MicroProgram,
+        code: NDArray[np.uint32],
+        context: NDArray[np.uint64] | None = None,
+        rows: Rows | None = None,
     ) -> None:
-        self._context = context
+        self._context, self.rows = context, rows
         self._code, self._words, self._start = code, code.tolist(), program.start.tolist()
         # Rows in which nothing is left between instructions: a wait that begins anew makes them anew, too.
         self._temporary = slice(WARP_LANES * (program.ones + 1), WARP_LANES * program.path_rows.start)
@@ -97,11 +104,12 @@ class Walk:
 
         Several warps must do the same all along, and what is returned holds for all of them.
 
-        first, step   uint32 [warps, words of a warp's rows]: their words, and by how much they move in a period
+        first         uint32 [warps, words of a warp's rows]: their words
+        step          uint32 [warps, words of `rows`]: by how much they move in a period
         instructions  those of a period, in order
         path          the threads that execute them
-        blocks        int32 [warps, words]: not 0 where the word is another one in other blocks, by a difference of
-                      this number; None where no other blocks are followed
+        blocks        int32 [warps, words of `rows`]: not 0 where the word is another one in other blocks, by a
+                      difference of this number; None where no other blocks are followed
         unknown       where rows begin whose words are taken to be the same in each period, but not to be known
         bounds        see `States`; `self.bounded` is then what was asked of it
         """
@@ -111,11 +119,11 @@ class Walk:
         periods, self.factor = guess, 1
         while periods > 0:
             try:
-                begin = partial(self._begun, first, step, periods, blocks, unknown, bounds)
+                begin = partial(self._begun, (first, step, periods, blocks, bounds, self.rows), unknown)
                 while (states := self._followed(begin, instructions, path, unknown)) is None:
                     pass
                 if path.pc is not None:
-                    states.check_round(first, step, self._temporary)
+                    states.check_round(self._temporary)
                 if guess < most and periods == guess < states.least:
                     guess = periods = min(most, states.least)  # more may be proved
                     continue
@@ -128,18 +136,13 @@ class Walk:
                 guess = periods = most
         return 0
 
-    def _begun(
-        self,
-        first: NDArray[np.uint32],
-        step: NDArray[np.uint32],
-        periods: int,
-        blocks: NDArray[np.int32] | None,
-        unknown: Sequence[int],
-        bounds: Bounds | None,
-        known: set[int],
-    ) -> States:
-        """Return the states with which a period begins. `known`: rows that may be others in other blocks by then."""
-        states = States(first, step, periods, blocks, bounds)
+    def _begun(self, states_of: tuple[Any, ...], unknown: Sequence[int], known: set[int]) -> States:
+        """Return the states with which a period begins.
+
+        states_of  what `States` takes
+        known      rows that may be others in other blocks by then
+        """
+        states = States(*states_of)
         states.forget(unknown)
         states.may_change(known)
         return states

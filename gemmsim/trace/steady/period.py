@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,21 @@ from gemmsim.support.identity_cache import cached_by_identity
 from gemmsim.trace.steady.paths import Path, path_of
 
 _MOST_KNOWN = 8  # streams, which may be a megabyte each
+
+
+class Instructions(tuple[int, ...]):
+    """Those of a warp in a period, thousands of them, of which the hash is computed once."""
+
+    @classmethod
+    def of(cls, numbers: Iterable[int]) -> Instructions:
+        return numbers if isinstance(numbers, cls) else cls(numbers)
+
+    @cached_property
+    def _hash(self) -> int:
+        return super().__hash__()
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 @dataclass(frozen=True)
@@ -35,7 +50,7 @@ class Period:
         """Where the warps are among all warps of the block."""
         return slice(self.warps.start, self.warps.stop)
 
-    def alike(self, states: NDArray[np.int64]) -> Iterator[tuple[list[int], tuple[int, ...], Path | None]]:
+    def alike(self, states: NDArray[np.int64]) -> Iterator[tuple[list[int], Instructions, Path | None]]:
         """Yield warps that execute the same instructions with the same threads while their registers move alike:
         their places in `registers`, the instructions, and the path, None where one has no single one.
 
@@ -54,15 +69,15 @@ class Period:
 
 # A block comes to the same loops again and again.
 @lru_cache(_MOST_KNOWN)
-def _of_warps(stream: bytes, warps: range) -> tuple[list[tuple[int, ...]], list[int]]:
+def _of_warps(stream: bytes, warps: range) -> tuple[list[Instructions], list[int]]:
     """Return the different lists of instructions that warps execute, and which of them each warp does.
 
     stream  of a `Period`, as bytes
     """
     instructions = np.frombuffer(stream, np.int64)
     of_warp, pcs = instructions >> 32, instructions & 0xFFFFFFFF
-    found: dict[tuple[int, ...], int] = {}
-    number = [found.setdefault(tuple(pcs[of_warp == warp].tolist()), len(found)) for warp in warps]
+    found: dict[Instructions, int] = {}
+    number = [found.setdefault(Instructions(pcs[of_warp == warp].tolist()), len(found)) for warp in warps]
     return list(found), number
 
 

@@ -18,6 +18,7 @@ from gemmsim.trace.steady.affine import Walk
 from gemmsim.trace.steady.followed import Followed
 from gemmsim.trace.steady.loop import Loop
 from gemmsim.trace.steady.paths import Path
+from gemmsim.trace.steady.period import Instructions
 from gemmsim.trace.steady.rows import Rows
 from gemmsim.trace.steady.states import Bounds
 
@@ -94,15 +95,14 @@ def _within(number: int, now: dict[int, int], span: tuple[int, int], bounds: Bou
 class Proofs:
     """Asks a `Walk` where it is not known, and collects what it finds of addresses.
 
-    rows     those that may change, and so all that is asked of; None: all of a warp's
     strides  bytes by which addresses moved in all periods since `forget`
     moving   {(warp, instruction): by how many bytes in a period} of those that access the GPU's memory
     factor   see `Walk`
     """
 
-    def __init__(self, walk: Walk, rows: Rows | None = None) -> None:
-        self._walk, self.rows = walk, rows
-        self._known: dict[tuple[tuple[int, ...], tuple[int, ...], Path], list[_Proof]] = {}
+    def __init__(self, walk: Walk) -> None:
+        self._walk = walk
+        self._known: dict[tuple[tuple[int, ...], Instructions, Path], list[_Proof]] = {}
         # Warps and first instructions of which what differs must be known
         self._vain: set[tuple[tuple[int, ...], int]] = set()
         self.loop: Loop | None = None  # where a block was cut last
@@ -113,6 +113,11 @@ class Proofs:
     @property
     def factor(self) -> int:
         return self._walk.factor
+
+    @property
+    def rows(self) -> Rows | None:
+        """Those that may change, and so all that is asked of."""
+        return self._walk.rows
 
     def begin(self) -> None:
         """Note that another block begins."""
@@ -142,7 +147,7 @@ class Proofs:
         self, followed: Followed, instructions: Sequence[int], path: Path, most: int, bounds: Bounds | None
     ) -> int:
         warps, first, step, blocks, _ = followed
-        way = warps, tuple(instructions), path
+        way = warps, Instructions.of(instructions), path
         known = self._known[way] = self._known.pop(way, [])
         if len(self._known) > _MOST_WAYS:
             del self._known[next(iter(self._known))]
@@ -177,11 +182,12 @@ class Proofs:
             others = known[0].others(first, blocks)
             if not step.reshape(len(warps), -1, WARP_LANES)[:, others].any():
                 ways.insert(0, others)
-        of_all = followed.of_all_rows(self.rows)
+        whole = followed.of_all_rows()
         for unknown in ways:
             self._walk.forget()
             begins = unknown * WARP_LANES if self.rows is None else self.rows.begins[unknown]
-            periods = self._walk.periods(*of_all[:2], instructions, path, most, of_all[2], begins.tolist(), bounds)
+            asked = instructions, path, most, blocks, begins.tolist(), bounds
+            periods = self._walk.periods(whole, step, *asked)
             if periods:
                 break
             if len(unknown):

@@ -24,21 +24,27 @@ class Rows:
     """Some rows of a warp's state. The words of these rows alone are in the order of all words.
 
     begins  int64 [rows] the words at which they begin, among those of all rows; ascending
+    place   {where a row begins among all words: where among those of these rows}
     """
 
     def __init__(self, numbers: Iterable[int]) -> None:
         self._numbers = np.array(sorted(numbers), np.int64)
         self.begins = self._numbers * WARP_LANES
+        self.place = {at: WARP_LANES * number for number, at in enumerate(self.begins.tolist())}
 
     def of(self, words: NDArray) -> NDArray:
         """Return a copy of the words of these rows: [warps, words of all rows] become [warps, words of these]."""
         return words.reshape(len(words), -1, WARP_LANES)[:, self._numbers].reshape(len(words), -1)
 
-    def among(self, words: NDArray, length: int) -> NDArray:
-        """Return warps of `length` words that have the words of these rows, and else zeros."""
-        found = np.zeros((len(words), length), words.dtype)
-        found.reshape(len(words), -1, WARP_LANES)[:, self._numbers] = words.reshape(len(words), -1, WARP_LANES)
-        return found
+    def put(self, some: NDArray, words: NDArray) -> None:
+        """Write words of these rows, as `of` returns them, to where they are among those of all rows."""
+        words.reshape(len(words), -1, WARP_LANES)[:, self._numbers] = some.reshape(len(words), -1, WARP_LANES)
+
+    def with_any(self, words: NDArray) -> set[int]:
+        """Return where those of these rows begin, among all, of which a warp has any word but 0. `words` is as `of`
+        returns it."""
+        some = (words != 0).any(axis=0).reshape(-1, WARP_LANES).any(axis=1)  # quicker of truth values
+        return set(self.begins[some].tolist())
 
     def places(self, of_these: NDArray[np.int64], length: int) -> NDArray[np.int64]:
         """Return where words are among all of some warps, `length` each, that have these places among those of these

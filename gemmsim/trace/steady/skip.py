@@ -95,7 +95,7 @@ class Skipping:
         known = executor.cutting.proofs
         if code.ctypes.data not in known:
             rows = changing_rows(executor.micro, code)
-            known[code.ctypes.data] = Proofs(Walk(executor.micro, code, executor.context), rows)
+            known[code.ctypes.data] = Proofs(Walk(executor.micro, code, executor.context, rows))
         self._proofs: Proofs = known[code.ctypes.data]
         self._proofs.begin()
         assert self._proofs.rows is not None
@@ -233,8 +233,7 @@ class Skipping:
         """Return for how many periods the block goes on like this, and the bytes by which addresses move in each."""
         self._proofs.forget()
         periods, bounds = MOST_PERIODS, None if self._tables is None else self._tables.bounds
-        shadow = None if self._tables is None else self._tables.shadow
-        differing = None if shadow is None else self._rows.of(shadow[period.rows])
+        differing = None if self._tables is None else self._rows.of(self._tables.shadow[period.rows])
         for places, instructions, path in period.alike(self._state.warps):
             if path is None:
                 return 0, set()
@@ -243,7 +242,7 @@ class Skipping:
             some = slice(None) if len(places) == len(period.warps) else places
             registers, step = (rows if some is not places else rows[places] for rows in (period.registers, period.step))
             blocks = None if differing is None else differing[some]
-            followed = Followed(tuple(warps), registers, step, blocks, (self._state.registers, shadow))
+            followed = Followed(tuple(warps), registers, step, blocks, self._state.registers)
             most = min(periods, periods_until_all_wrap(step))
             periods = self._proofs.periods(followed, instructions, path, most, bounds)
             if not periods:

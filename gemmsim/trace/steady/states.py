@@ -17,6 +17,7 @@ from gemmsim.trace.lower.context import ALL
 from gemmsim.trace.steady import tape_words
 from gemmsim.trace.steady.lengths import MOST_PERIODS
 from gemmsim.trace.steady.other_blocks import CHANGES, SAME_IN_BLOCKS, UNKNOWN, results_in_blocks
+from gemmsim.trace.steady.rows import Rows
 from gemmsim.trace.steady.tape import Tape
 
 # What executes an operation on lanes: (its row in the code, a warp's rows, mask)
@@ -41,8 +42,8 @@ class NotProvedError(Exception):
 class States:
     """The words of warps in period 0, in period 1 and in period `last`; uint32 [3, warps, words].
 
-    blocks   int64 [warps, words]: for each word what is known of it in other blocks, see `other_blocks`; None: nothing
-             is asked
+    blocks   int64 [warps, words of rows that may change]: for each word what is known of it in other blocks, see
+             `other_blocks`; None: nothing is asked
     bounds   returns of a number in `blocks` the least and the greatest difference; None where these are not known
     bounded  those that it returned
     tape     what was asked of the words
@@ -56,24 +57,28 @@ class States:
         last: int,
         blocks: NDArray[np.int32] | None,
         bounds: Bounds | None = None,
+        rows: Rows | None = None,
     ) -> None:
+        """`first` has all rows, `step` and `blocks` have those that may change: `rows`, where it is not None."""
         self.bounds, self.tape = bounds, Tape()
         self.asked: set[int] = set()
         self._overwritten: set[int] = set()  # rows of which nothing was asked before
         self.bounded: dict[int, tuple[int, int]] = {}
         first, step = np.atleast_2d(first, step)
+        self._rows = rows or Rows(range(first.shape[1] // WARP_LANES))
+        self._begin, self._step = self._rows.of(first), step
         self.words = np.empty((3, *first.shape), np.uint32)
-        self.words[0] = first
-        np.add(first, step, out=self.words[1])
-        np.multiply(step, np.uint32(last & ALL), out=self.words[2])
-        self.words[2] += first
+        self.words[:] = first
+        for state, periods in ((1, 1), (2, last & ALL)):
+            self._rows.put(self._begin + step * np.uint32(periods), self.words[state])
         self.warps, self.addresses = len(first), addresses_of(self.words)
         self.least = MOST_PERIODS  # for so many all holds that was looked at
         self.factor = 1  # so many periods may be proved as one, where one alone is not
         self.last, self.blocks = last, None if blocks is None else np.atleast_2d(blocks).astype(np.int64)
         # By the words at which rows begin: those that are not known, that move, and that differ in other blocks.
         self._unknown: set[int] = set()
-        self._moving, self._differing = _begins(step), set[int]() if blocks is None else _begins(blocks)
+        self._moving = self._rows.with_any(step)
+        self._differing = set[int]() if self.blocks is None else self._rows.with_any(self.blocks)
 
     def rows(self, at: int) -> NDArray[np.uint32]:
         """The rows of all warps that begin at a word: uint32 [3, warps, lanes]."""
@@ -204,29 +209,27 @@ class States:
         self._ask(sources)
         found = np.full(self.warps, SAME_IN_BLOCKS)
         if lane is not None:
-            found = self.blocks[:, sources[0] + lane].copy()
+            found = self._blocks(sources[0])[:, lane].copy()
         elif not self._differing.isdisjoint(sources):
             found[:] = UNKNOWN
         self._differing.update(results)
         for at in results:
             self._blocks(at)[:, lanes_of(mask)] = found[:, None]
 
-    def check_round(self, first: NDArray[np.uint32], step: NDArray[np.uint32], unread: slice) -> None:
+    def check_round(self, unread: slice) -> None:
         """Raise NotProvedError where the words behind a period are not those with which the next one begins.
 
         unread  words that are written before they are read
         """
-        first, step = np.atleast_2d(first, step)
-        moves = step != 0
-        known = np.ones(first.shape[1], np.bool_)  # else only what moves is
+        read, known = np.ones((2, 1, self.words.shape[-1]), np.bool_)  # of what is not known, only what moves is
+        read[:, unread] = False
         for at in self._unknown:
-            known[at : at + WARP_LANES] = False
-        read = np.ones(first.shape[1], np.bool_)
-        read[unread] = False
-        expected = first
-        for number in range(2):
-            expected = expected + step
-            if ((self.words[number] != expected) & (known | moves) & read).any():
+            known[:, at : at + WARP_LANES] = False
+        compared = self._rows.of(read) & (self._rows.of(known) | (self._step != 0))
+        expected = self._begin
+        for state in self.words[:2]:
+            expected = expected + self._step
+            if ((self._rows.of(state) != expected) & compared).any():
                 raise NotProvedError("registers move otherwise from here on")
 
     def stride(self, at: int, mask: int) -> int:
@@ -308,7 +311,14 @@ class States:
     def _blocks(self, at: int) -> NDArray[np.int64]:
         """What is known in other blocks of the rows that begin at a word: int64 [warps, lanes]."""
         assert self.blocks is not None
-        return self.blocks[:, at : at + WARP_LANES]
+        place = self._rows.place.get(at)
+        if place is None:  # what never changes differs in no block
+            return np.full((self.warps, WARP_LANES), SAME_IN_BLOCKS, np.int64)
+        return self.blocks[:, place : place + WARP_LANES]
+
+    def words_asked(self) -> NDArray[np.bool_]:
+        """Return which columns of `blocks` are of rows in `asked`: bool [words]."""
+        return np.repeat([at in self.asked for at in self._rows.place], WARP_LANES)
 
     def _ask(self, places: Iterable[int]) -> None:
         self.asked.update(at for at in places if at not in self._overwritten)
@@ -319,12 +329,6 @@ class States:
             return
         if (self._blocks(at) == CHANGES)[:, lanes].any():
             raise NotProvedError("other blocks may come to decide otherwise")
-
-
-def _begins(words: NDArray) -> set[int]:
-    """Return the words at which rows begin that have any word but 0 in any warp."""
-    some = (np.atleast_2d(words) != 0).any(axis=0).reshape(-1, WARP_LANES).any(axis=1)  # quicker of truth values
-    return set((np.flatnonzero(some) * WARP_LANES).tolist())
 
 
 def addresses_of(words: NDArray[np.uint32]) -> list[int]:

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.native.function import NativeFunction
-from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace.engine.variants import sources_of
 from gemmsim.trace.steady import tape_words
+from gemmsim.trace.steady.period import Instructions
 from gemmsim.trace.steady.states import States
 from gemmsim.trace.steady.tape import Tape
 
@@ -37,7 +37,7 @@ class _Kept:
 
     noted     what it asked and did, without its rows
     tables    its rows, as the compiled loop takes them: int64 [rows, COLUMNS] of those before each question, and behind
-    asked     bool [words]: of which words it asked what is known of them in other blocks
+    asked     see `States.words_asked`
     blocks    int64 [warps, words of which it asked]: what was known of them when it began, see `_of_one`; None without
               other blocks
     changing  rows that may be others in other blocks behind the period
@@ -72,9 +72,7 @@ class Tapes:
                 row[: len(noted)] = noted
             tables.append(table)
             begin = stop
-        rows = np.zeros(states.words.shape[-1] // WARP_LANES, np.bool_)
-        rows[[at // WARP_LANES for at in states.asked]] = True
-        asked = np.repeat(rows, WARP_LANES)
+        asked = states.words_asked()
         known = None if blocks is None else _of_one(blocks[:, asked])
         ends = frozenset(states.changing), frozenset(states.unknown_rows)
         tape.rows.clear()  # the tables have them
@@ -161,4 +159,4 @@ def way_of(
     changed  rows that may be others in other blocks when it begins
     unknown  rows that are not known
     """
-    return (tuple(instructions), tuple(changed), tuple(unknown), path, states.warps > 1, states.moving_rows)
+    return (Instructions.of(instructions), tuple(changed), tuple(unknown), path, states.warps > 1, states.moving_rows)

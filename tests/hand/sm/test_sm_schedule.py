@@ -15,8 +15,8 @@ from gemmsim.sm.dram_time import dram_seconds
 from gemmsim.sm.instructions import instruction_table
 from gemmsim.sm.loops import find_loop
 from gemmsim.sm.pipes import matrix_latency_cycles, pipe_slots
-from gemmsim.sm.schedule import TimingOptions, _continued, recorded_streams, schedule
-from gemmsim.sm.streams import NO_RECORD, RecordCycles, RecordedStreams
+from gemmsim.sm.schedule import TimingOptions, _continued, schedule
+from gemmsim.sm.streams import NO_RECORD, RecordCycles, RecordedStreams, recorded_streams
 from gemmsim.sm.totals import Totals
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Launch

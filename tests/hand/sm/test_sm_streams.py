@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from gemmsim.sm.instructions import instruction_table
+from gemmsim.sm.loops import Loop
 from gemmsim.sm.streams import RecordCycles, RecordedStreams
 from tests.helpers.sm_builder import EXIT, GPU, cost_of, ins, program, trace_of
 
@@ -39,3 +41,13 @@ def test_beginning_of_a_stream_has_the_records_that_it_has_in_all_of_it():
     assert whole == [0, 1, 2, 3, 4, 5]
     for stop in range(7):
         assert streams.cut([0], {0: [(0, stop)]})[0].costs[:, 0].tolist() == whole[:stop]
+
+
+def test_loops_are_found_once_whatever_accesses_cost(monkeypatch):
+    """Three instructions, five times, of which the first and the last time belong to no loop that is cut."""
+    code = program(ins("LDG", 1), ins("FFMA", 1), ins("BRA", 1), EXIT)
+    trace, loops = trace_of(code, [[0, 1, 2] * 6 + [3]], 1), {}
+    table, costs = instruction_table(code, GPU), [cost_of(trace, RecordCycles(n, 1, 0, 0)) for n in (1, 2)]
+    first = RecordedStreams(code, table, trace, costs[0], loops).loop(0)
+    monkeypatch.setattr("gemmsim.sm.streams.find_loop", lambda pcs: pytest.fail("they are known"))
+    assert RecordedStreams(code, table, trace, costs[1], loops).loop(0) == first == Loop(3, 3, 4) == loops[0]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemmsim.support.sorting import counted, distinct, new_rows, order_by, sorted_rows
+from gemmsim.support.sorting import counted, distinct, new_rows, numbered, order_by, sorted_rows
 
 WIDE = 1 << 61  # two columns of it do not fit one number of 63 bits
 
@@ -24,6 +24,9 @@ def test_rows_are_sorted_as_numpy_sorts_them(rows: list[tuple[int, int, int]], n
     assert order_by(*columns).tolist() == np.lexsort(columns[::-1]).tolist()
     assert np.array_equal(np.stack(distinct(*columns), axis=1), np.unique(table, axis=0))
     assert np.stack(sorted_rows(*columns), axis=1).tolist() == sorted(table.tolist())
+    found, number = numbered(*columns)
+    assert np.array_equal(np.stack(found, axis=1), np.unique(table, axis=0))
+    assert np.array_equal(np.stack(found, axis=1)[number], table)
     assert counted(*columns)[1].tolist() == np.unique(table, axis=0, return_counts=True)[1].tolist()
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, pairwise
+from random import Random
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from gemmsim.support.errors import GemmsimError
 from gemmsim.trace import words
 from gemmsim.trace.engine import trace_buffers
 from gemmsim.trace.engine.recorded import Recorded, append
-from gemmsim.trace.repeats import Repeat, times_of
+from gemmsim.trace.repeats import Issued, Repeat, times_of
 
 
 @settings(max_examples=50)
@@ -88,6 +89,24 @@ def test_how_often_items_came_is_held_in_as_few_bytes_as_hold_it(more: tuple[int
     times = times_of([((2 + 2 * n, 4 + 2 * n), each) for n, each in enumerate(more)], 7)
     expected = [1, 1, *(1 + each for each in more for _ in range(2))]
     assert times.tolist() == expected + [1] * (7 - len(expected)) and times.itemsize == size
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(1, 9)), max_size=4), st.randoms())
+def test_for_how_many_executions_instructions_stand(parts: list[tuple[int, int, int]], random: Random) -> None:
+    """Parts that come again, so many instructions behind the one before, so long, so often; of segments in any order.
+    Counted one by one."""
+    repeats, at = [], 0
+    for gap, length, times in parts:
+        repeats.append(Repeat((0, 0), (at + gap, at + gap + length), times, np.zeros((0, 3), np.int64)))
+        at += gap + length
+    each = times_of([(repeat.issued, repeat.times) for repeat in repeats], at + 3).astype(int)
+    ends = sorted({0, len(each), *random.choices(range(len(each)), k=3)})
+    segments = list(pairwise(ends))
+    random.shuffle(segments)
+    first, stop = np.array(segments).T
+    counted = np.cumsum([0, *(each[n] for begin, end in segments for n in range(begin, end))])
+    found = Issued(repeats, first, stop - first).before(np.arange(len(each) + 1))
+    assert found.tolist() == counted.tolist()
 
 
 def test_a_finished_trace_is_held_once() -> None:
