@@ -190,12 +190,15 @@ def _busiest(
     kib = sectors >> _KIB_SHIFT - SECTOR_SHIFT
     turn = 2 * kib + (sectors >> _TURN_SHIFT - SECTOR_SHIFT & 1)
     slice_of = np.unique(turn, return_inverse=True)[1] % l2.slices
-    together, of_visit = np.unique(parts * len(sectors) + np.searchsorted(sectors, sector), return_inverse=True)
-    place = together // len(sectors) * l2.slices + slice_of[together % len(sectors)]
-    places = (int(parts.max()) + 1) * l2.slices
-    visited = np.bincount(of_visit, times)
-    work, wait = (np.bincount(place[of_visit], times * each[index], places) for each in (works, waits))
-    in_slice, alike = (np.bincount(place, each, places) for each in (visited, visited**2))
-    busy = work + wait * alike / np.maximum(in_slice, 1.0) ** 2
+    of_sector = np.searchsorted(sectors, sector)
+    place = parts * l2.slices + slice_of[of_sector]
+    work = busy = np.bincount(place, times * works[index], (int(parts.max()) + 1) * l2.slices)
+    if waits.any():
+        together, of_visit = np.unique(parts * len(sectors) + of_sector, return_inverse=True)
+        of_slice = together // len(sectors) * l2.slices + slice_of[together % len(sectors)]
+        visited = np.bincount(of_visit, times)
+        in_slice, alike = (np.bincount(of_slice, each, len(work)) for each in (visited, visited**2))
+        wait = np.bincount(place, times * waits[index], len(work))
+        busy = work + wait * alike / np.maximum(in_slice, 1.0) ** 2
     passing = l2.atomic_passing * work.sum() / l2.slices if l2.partitions > 1 else 0.0
     return float(busy.reshape(-1, l2.slices).max(axis=1).sum() + passing)
