@@ -10,11 +10,12 @@ import pytest
 from trace_builder import Accesses, Lanes, launch, program, warp_trace
 
 from gemmsim.gpu import load_gpu
-from gemmsim.memory.caches.slices import one_of, part, steps
+from gemmsim.memory.caches.slices import atomic_us, one_of, part, steps
 from gemmsim.memory.grid.l1_requests import L1Requests
 from gemmsim.memory.requests.access import access_of
 from gemmsim.memory.requests.atomics import packets_of
 from gemmsim.memory.requests.banks import held_longer
+from gemmsim.memory.requests.cache_operations import ATOMIC
 from gemmsim.memory.serve import serve
 from gemmsim.memory.types import Traffic
 from gemmsim.support.provenance import Provenance
@@ -173,3 +174,40 @@ def test_steps_of_loops_that_are_not_executed_in_full() -> None:
         *[none] * 7, start=np.array([0, 4, 4]), warps_per_block=1, times=np.array([1, 3, 3, 1]), step=none
     )
     assert steps(requests, np.arange(4)).tolist() == [[0, 1, 2, 7], [1, 2, 2, 1], [8, 8, 8, 8]]
+
+
+def us_of(sectors: np.ndarray, times: np.ndarray, step: np.ndarray) -> float:
+    """What a warp takes that executes atomics of one lane, each `times` times, in a loop that they share."""
+    n = len(sectors)
+    none = np.zeros(n, np.int64)
+    requests = L1Requests(
+        none,
+        sectors,
+        none.astype(np.int32),
+        np.full(n, ATOMIC, np.uint8),
+        none.astype(np.int32),
+        none > 0,
+        none.astype(np.int32),
+        start=np.array([0, n]),
+        warps_per_block=1,
+        times=times,
+        step=step,
+    )
+    access = access_of(program(INTEGER).instructions[0])
+    assert access is not None
+    packets = packets_of(np.zeros((1, 32), np.int64), (LANE == 0)[None], np.array([True]))
+    l2 = replace(L2, atomics_in_step=2)
+    us = atomic_us(requests, packets, {0: access}, times.astype(float), None, np.zeros(1, np.int64), l2)
+    return float(us @ times)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_iterations_that_are_counted_take_as_long_as_those_that_are_executed(seed: int) -> None:
+    """A loop of two to four atomics, each of which moves on by itself, written out and not."""
+    random = np.random.default_rng(seed)
+    length, times = int(random.integers(2, 5)), int(random.integers(5, 20))
+    first, step = 8 * random.integers(0, 64, length), 8 * random.integers(0, 4, length)
+    executed = (first + step * np.arange(times)[:, None]).ravel()
+    ones = np.ones(len(executed), np.int64)
+    counted = us_of(first, np.full(length, times), step)
+    assert counted == pytest.approx(us_of(executed, ones, ones))
