@@ -58,7 +58,7 @@ class Shared:
     load_latency_cycles: tuple[float, float, float]  # from load to use, one wavefront; 32, 64, 128 bits a thread
     wavefronts_per_cycle: float  # rate of the data stage
     request_interval_cycles: float  # the data stage takes at most one request, shared or global, in so many cycles
-    wavefront_latency_cycles: float  # added to the latency of a load by each wavefront after the first
+    wavefront_latency_cycles: float  # from one wavefront of a load to the next one of its sub-partition
     shuffle_longer_cycles: float  # for which a shuffle takes longer than a 32-bit load
     remote_load_latency_cycles: float  # from load to use of another block's memory of the cluster, one wavefront
     carveout_headroom: float  # shared memory is sized for this many times the resident blocks (carveout.py)

@@ -16,9 +16,9 @@ one row of memory keep 2.1, 3.9, 9.1 and 17.9 slices busy, and 2.1, 8.3, 25.6 an
 
 What the busiest slices work is shared out among the records of the launch, in proportion to what each costs by itself.
 
-Not modelled: that few warps drift apart a little more (up to a third); packets of one request behind each other (two
-words by all lanes, in lines of their own: half as long here); double the time of sectors that compare-and-swap or
-doubles fill.
+Not modelled: that few warps drift apart faster, and all a little faster the longer they go (deviation 9); packets of
+one request behind each other (two words by all lanes, in lines of their own: half as long here); double the time of
+sectors that compare-and-swap or doubles fill.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ class SubPartition(Record):
     last_rank, last_order  `Warp.rank` of the warp that issued last, and `Block.order` of its block
     last_issue    the cycle of that issue
     address_free  the cycle from which its address unit takes the next memory instruction
-    returns       the way of what loads bring to its registers
+    returns       the way to its registers, on which wavefronts of loads come one after another
     operands_free the cycle from which operands of its next asynchronous multiplication (wgmma) are read
     copied_cycles `MemoryPath.copied_cycles` when it began the last of these
     multiplies_from, multiplies_until  the cycles in which its tensor pipe works on them without a pause
