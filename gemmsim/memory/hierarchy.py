@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.memory.caches.l1 import replay_l1
+from gemmsim.memory.caches.l1_cache import l1_cache
 from gemmsim.memory.caches.l2 import L2Start, L2State
 from gemmsim.memory.caches.merging import competing_blocks, in_step, kept, kept_by_tiles
 from gemmsim.memory.caches.slices import atomic_us
@@ -109,14 +110,14 @@ def simulate_caches(
     else:
         lines = np.bincount(requests.of_blocks(np.arange(len(blocks))), coalesced.lines[requests.shape], len(blocks))
         sample = SampledBlocks(blocks, trace.weight, lines, trace.repeats is not None)
-        residents = residents_of_sample(sample, relation, placement)
+        residents = residents_of_sample(sample, relation, placement, l1_bytes // gpu.l1.line_bytes)
         footprint = in_background(
             lambda: estimate(relation, arrays_store(requests, local), coalesced, instructions, wave),
             worth_a_thread=len(requests.pc) > _WORTH_A_THREAD,
         )
     # What is asked of L2 one after the other may be hundreds of megabytes. Of a sample, only local memory is replayed.
     listed = None if footprint is None else np.isin(shapes.pc, of_stacks)
-    l1 = replay_l1(requests, residents, coalesced, l1_bytes, gpu.l1.ways, listed)
+    l1 = replay_l1(requests, residents, coalesced, l1_cache(l1_bytes, gpu.l1.unified_bytes, gpu.l1.ways), listed)
     made = requests.of_blocks(np.bincount(residents.block, residents.times, minlength=len(blocks)))
     asked, hit, weight = coalesced.sectors[requests.shape], l1.hits / made, trace.record_weight[requests.record]
     sent = np.where(requests.operation == READ, asked - hit, asked)
@@ -145,7 +146,7 @@ def simulate_caches(
     # A number for each request takes tens of megabytes. While the footprint is estimated, most memory is in use.
     del l1, made, asked, hit, sent, fetched, is_read, asks, again
     if footprint is None:
-        generation, sms = requests.of_blocks(blocks) // wave.blocks, np.unique(residents.sm)
+        generation, sms = requests.of_blocks(blocks) // wave.blocks, residents.sm
         l2 = replayed_l2_sectors(to_deliver, to_l2, generation, sms, gpu.l2, instructions, begins)
     else:
         l2 = estimated_l2_sectors(launch, to_deliver, to_fetch, footprint, gpu.l2, begins)

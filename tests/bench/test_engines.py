@@ -9,6 +9,7 @@ from trace_builder import alone
 
 from gemmsim.isa.program import Program
 from gemmsim.memory.caches.l1 import replay_l1
+from gemmsim.memory.caches.l1_cache import l1_cache
 from gemmsim.memory.caches.l2 import replay_l2
 from gemmsim.memory.grid import footprint
 from gemmsim.memory.grid.l1_requests import l1_requests_of
@@ -74,13 +75,14 @@ def test_l1_and_l2_replay(rate: Rate) -> None:
     trace, shapes, gpu = done.execution.trace, done.traffic.shapes, request.gpu
     requests = l1_requests_of(trace, shapes, accesses_of(done.program, trace))
     placement = place(alone(len(trace.blocks)), gpu.sm, done.occupancy.blocks_per_sm)
-    residents = residents_of_grid(trace.blocks, placement, trace.executed.shape[1])
-    l2, near = gpu.l2, np.unique(residents.sm) % gpu.l2.partitions
-    l1_bytes = gpu.l1.unified_bytes - done.occupancy.carveout_bytes
+    residents = residents_of_grid(trace.blocks, placement)
+    l2, near = gpu.l2, residents.sm % gpu.l2.partitions
+    unified = gpu.l1.unified_bytes
+    cache = l1_cache(unified - done.occupancy.carveout_bytes, unified, gpu.l1.ways)
     group = np.arange(len(requests.pc))
 
     def run() -> None:
-        l1 = replay_l1(requests, residents, shapes.coalesced, l1_bytes, gpu.l1.ways)
+        l1 = replay_l1(requests, residents, shapes.coalesced, cache)
         replay_l2(l1.to_l2, group, l2, near)
 
     rate(run, len(requests.pc), "requests")

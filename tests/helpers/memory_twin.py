@@ -6,6 +6,7 @@ import itertools
 import math
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from gemmsim.isa.program import Program
 from gemmsim.memory.requests.access import access_of
@@ -98,6 +99,64 @@ class Cache:
         return of_set[line], victim
 
 
+# Primitive polynomials over GF(2), the coefficient of x^n in bit n, for 2 and 4 sets.
+POLYNOMIALS = {1: 0b1, 2: 0b11, 4: 0b111}
+
+
+@dataclass
+class Line:
+    valid: set[int]
+    since: int  # the turn in which it came
+    again: bool = False
+
+
+class L1Cache:
+    """Sets of lines in order of use, the most recent last, with room for fewer lines than there are tags."""
+
+    def __init__(self, size_bytes: int, unified_bytes: int, ways: int) -> None:
+        self.room, self.ways, self.hand = size_bytes // 128, ways, 0
+        sets = 1
+        while sets * ways * 128 < unified_bytes:
+            sets *= 2
+        self.sets: list[OrderedDict[int, Line]] = [OrderedDict() for _ in range(sets)]
+
+    def set_of(self, line: int) -> OrderedDict[int, Line]:
+        """The remainder of a division without carries."""
+        divisor = POLYNOMIALS[len(self.sets)]
+        while line.bit_length() >= divisor.bit_length() > 1:
+            line ^= divisor << line.bit_length() - divisor.bit_length()
+        return self.sets[line if len(self.sets) > 1 else 0]
+
+    def make_room(self, of_set: OrderedDict[int, Line]) -> None:
+        if len(of_set) < self.ways:
+            if sum(map(len, self.sets)) < self.room:
+                return
+            self.hand += 1
+            while not self.sets[self.hand % len(self.sets)]:
+                self.hand += 1
+            of_set = self.sets[self.hand % len(self.sets)]
+        if all(line.again for line in of_set.values()):
+            for line in of_set.values():
+                line.again = False
+        del of_set[next(number for number, line in of_set.items() if not line.again)]
+
+    def look_up(self, op: str, line: int, wanted: list[int], whole: list[int], turn: int) -> list[int]:
+        """Sectors that miss. `whole`: those of which all bytes are asked for."""
+        if self.room == 0 or op in ("atom", "red", "past"):
+            return wanted
+        of_set = self.set_of(line)
+        known = line in of_set
+        if not known:
+            self.make_room(of_set)
+            of_set[line] = Line(set(), turn)
+        of_set.move_to_end(line)
+        entry = of_set[line]
+        entry.again |= turn > entry.since
+        missing = [s for s in wanted if s not in entry.valid]
+        entry.valid.update(whole if op == "st" else wanted)
+        return ([] if known else wanted) if op == "st" else missing
+
+
 class L2Cache(Cache):
     """Neighbouring lines fall into all sets evenly."""
 
@@ -115,16 +174,18 @@ def replay(
     program: Program,
     trace: WarpTrace,
     place: Mapping[int, tuple[int, int]],
-    l1: tuple[int, int],
+    l1: tuple[int, int, int],
     l2: tuple[int, int],
+    resident: int,
     warm: bool = False,
     near: Sequence[int] = (0,) * 99,
     partitions: int = 1,
 ) -> tuple[list[int], list[int], int]:
     """Sectors of each record that hit L1, and that DRAM read for it; dirty sectors replaced in L2.
 
-    place: (SM, generation) of each block. l1, l2: (bytes, ways). warm: L2 begins as the launch leaves it; its hits and
-    misses are those of the second time. near: the partition of L2 that each SM is near to.
+    place: (SM, generation) of each block. l1: bytes, bytes of the unified array, ways. l2: bytes, ways. resident: how
+    many places an SM has. warm: L2 begins as the launch leaves it; its hits and misses are those of the second time.
+    near: the partition of L2 that each SM is near to.
     """
     hits = [0] * len(trace.record_pc)
     waves: dict[int, dict[int, list[int]]] = {}
@@ -133,9 +194,8 @@ def replay(
         waves.setdefault(sm, {}).setdefault(generation, []).append(row)
     requests = []  # of each SM in use, in order
     for sm in sorted(waves):
-        cache = Cache(*l1)
-        generations = sorted(waves[sm].items())
-        requests.append([r for g, rows in generations for r in run_wave(program, trace, g, rows, cache, hits)])
+        generations = [waves[sm].get(g, []) for g in range(max(waves[sm]) + 1)]
+        requests.append(run_sm(program, trace, generations, resident, L1Cache(*l1), hits))
     halves = [L2Cache(l2[0] // partitions, l2[1]) for _ in range(partitions)]
     for _ in range(2 if warm else 1):
         missed, written_back = run_l2(requests, halves, [near[sm] for sm in sorted(waves)], len(hits))
@@ -169,23 +229,26 @@ def run_l2(requests: list[list[Request]], halves: list[Cache], near: list[int], 
     return missed, written_back
 
 
-def run_wave(
-    program: Program, trace: WarpTrace, generation: int, rows: list[int], cache: Cache, hits: list[int]
+def run_sm(
+    program: Program,
+    trace: WarpTrace,
+    generations: list[list[int]],
+    resident: int,
+    cache: L1Cache,
+    hits: list[int],
 ) -> list[Request]:
-    queues = [
-        through_l1(program, trace, row * trace.warps_per_block + w)
-        for row in rows
-        for w in range(trace.warps_per_block)
-    ]
-    longest = max((len(q) for q in queues), default=0)
+    """Each place runs a block of each generation; those of the second wait until their place is due."""
+    turns: list[list[list[int]]] = [[] for _ in range(resident)]  # of each place, turn by turn: records
+    for generation, rows in enumerate(generations):
+        for place, row in enumerate(rows):
+            warps = [through_l1(program, trace, row * trace.warps_per_block + w) for w in range(trace.warps_per_block)]
+            longest = max((len(warp) for warp in warps), default=0)
+            if generation == 1:
+                turns[place] += [[]] * int(place / resident * longest)
+            turns[place] += [[warp[turn] for warp in warps if turn < len(warp)] for turn in range(max(longest, 1))]
     out = []
-    # Blocks of later generations start at any time of each other
-    for row, turned in itertools.product(range(len(rows)), range(trace.warps_per_block)):
-        queue = queues[row * trace.warps_per_block + turned]
-        first = int((trace.blocks[rows[row]] * 0.6180339887498949 % 1.0 if generation else 0.0) * len(queue))
-        queues[row * trace.warps_per_block + turned] = queue[first:] + queue[:first]
-    for turn in range(longest):
-        for record in [q[turn] for q in queues if turn < len(q)]:
+    for turn, at_once in enumerate(itertools.zip_longest(*turns, fillvalue=[])):
+        for record in itertools.chain(*at_once):
             access = access_of(program.instructions[trace.record_pc[record]])
             assert access is not None
             lanes = lanes_of(trace, record)
@@ -193,26 +256,12 @@ def run_wave(
                 wanted = [s for s in sectors(lanes) if s // 4 == line]
                 op = "past" if access.bypasses else access.op
                 whole = [s for s in wanted if len(bytes_of(lanes, access.width_bytes, s)) == 32]
-                missing = look_up(cache, op, line, wanted, whole)
+                missing = cache.look_up(op, line, wanted, whole, turn)
                 hits[record] += len(wanted) - len(missing)
                 to_l2 = missing if access.op in ("ld", "ldgsts") else wanted
                 if to_l2:
                     out.append((access.op, line, to_l2, record))
     return out
-
-
-def look_up(cache: Cache, op: str, line: int, wanted: list[int], whole: list[int]) -> list[int]:
-    """Sectors that miss L1. `whole`: those of which all bytes are asked for."""
-    if cache.ways == 0 or op in ("atom", "red", "past"):
-        return wanted
-    known = line in cache.set_of(line)
-    state, _ = cache.touch(line)
-    if op == "st":
-        state.update(dict.fromkeys(whole, False))
-        return [] if known else wanted
-    missing = [s for s in wanted if s not in state]
-    state.update(dict.fromkeys(wanted, False))
-    return missing
 
 
 def bytes_of(lanes: Lanes, width: int, sector: int) -> set[int]:

@@ -98,21 +98,21 @@ def test_packets_of_atomics(requests: list[twin.Lanes]) -> None:
     traces(),
     st.integers(1, 3),
     st.integers(1, 2),
-    st.sampled_from([(0, 2), (128, 2), (256, 2), (1024, 1), (2048, 4)]),
+    st.sampled_from([(0, 256, 2), (128, 256, 2), (384, 512, 2), (512, 512, 1), (1024, 2048, 4), (2048, 2048, 4)]),
     st.sampled_from([(1024, 4), (1024, 2), (65536, 4)]),
     st.booleans(),
     st.integers(1, 2),
 )
 @settings(max_examples=80, deadline=None)
 def test_caches(  # type: ignore[no-untyped-def]
-    trace, sms: int, resident: int, l1: tuple[int, int], l2: tuple[int, int], warm: bool, partitions: int
+    trace, sms: int, resident: int, l1: tuple[int, int, int], l2: tuple[int, int], warm: bool, partitions: int
 ) -> None:
     built = program(*MNEMONICS)
     gpu = load_gpu("h200")
     gpu = replace(
         gpu,
         sm=replace(gpu.sm, count=sms),
-        l1=replace(gpu.l1, ways=l1[1]),
+        l1=replace(gpu.l1, unified_bytes=l1[1], ways=l1[2]),
         l2=replace(
             gpu.l2,
             size_bytes=l2[0],
@@ -133,7 +133,7 @@ def test_caches(  # type: ignore[no-untyped-def]
     placed = place(alone(len(trace.blocks)), gpu.sm, resident)
     where = dict(enumerate(zip(placed.sm.tolist(), placed.generation.tolist(), strict=True)))
     hits, missed, written_back = twin.replay(
-        built, trace, where, l1, l2, warm, [sm % partitions for sm in range(sms)], partitions
+        built, trace, where, l1, l2, resident, warm, [sm % partitions for sm in range(sms)], partitions
     )
     through_l1 = [r for r, row in enumerate(trace.record_pc.tolist()) if MNEMONICS[row] not in ("LDS", "STS.128")]
     assert [int(n) for replayed in replays for n in replayed.missed] == [missed[r] for r in through_l1]

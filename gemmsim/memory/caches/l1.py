@@ -1,8 +1,9 @@
 """The L1 caches: which sectors of each request hit, and what goes on to L2.
 
-Each SM has an L1 of 128-byte lines of four 32-byte sectors, with LRU replacement. A load allocates its lines and
-fetches only the sectors that are missing. A sector whose fetch is under way counts as a hit, as Nsight Compute's
-lookup_hit does (an H200 counted 8,326,219 missing and 8,296,410 arriving sectors for one kernel: each missed once).
+Each SM has an L1 of 128-byte lines of four 32-byte sectors; `l1_cache` says which lines it keeps. A load allocates its
+lines and fetches only the sectors that are missing. A sector whose fetch is under way counts as a hit, as Nsight
+Compute's lookup_hit does (an H200 counted 8,326,219 missing and 8,296,410 arriving sectors for one kernel: each missed
+once).
 
 A store is written through to L2 and allocates its lines too. It hits where the line is there, whichever of its sectors
 are valid; those that it covers as a whole are valid afterwards. (Own microbenchmarks on an H200: lines stored once are
@@ -27,13 +28,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.memory.caches.l1_cache import L1Cache
 from gemmsim.memory.grid.l1_requests import L1Requests
-from gemmsim.memory.grid.residents import ResidentGroups
+from gemmsim.memory.grid.residents import Residents
 from gemmsim.memory.native_loops import native_loop
 from gemmsim.memory.requests.cache_operations import LAST_READ
-from gemmsim.memory.requests.coalescer import LINE_BYTES, Coalesced
+from gemmsim.memory.requests.coalescer import Coalesced
 
-_replay = native_loop("caches/l1_loop", "replay", "caches/lru", "requests/cache_operations")
+_replay = native_loop("caches/l1_loop", "replay", "caches/l1_cache_loop", "caches/lru", "requests/cache_operations")
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class ShapeLines:
 class L1Replay:
     """What the L1 caches did with each request.
 
-    Several members of `ResidentGroups`, each of which stands for `times` equal ones, may make the same request. Then
+    Several members of `Residents`, each of which stands for `times` equal ones, may make the same request. Then
     `hits` and `l2_requests` are sums over these members, weighted by their `times`.
 
     hits         int64 [requests] sectors that hit
@@ -97,20 +99,17 @@ class L1Replay:
 
 def replay_l1(
     requests: L1Requests,
-    residents: ResidentGroups,
+    residents: Residents,
     coalesced: Coalesced,
-    l1_bytes: int,
-    ways: int,
+    cache: L1Cache,
     listed: NDArray[np.bool_] | None = None,
 ) -> L1Replay:
     """Run all requests through the L1s of their SMs, which are empty at the start.
 
     residents  which blocks run on which SM, and when
-    l1_bytes   size of each L1; one of 0 bytes holds nothing
+    cache      the L1 of an SM, used for one SM after another
     listed     bool [shapes] of which shapes requests are that `L1Replay.to_l2` is to have; None: of any
     """
-    sets = max(1, l1_bytes // (LINE_BYTES * ways))
-    ways = ways if l1_bytes >= LINE_BYTES * ways else l1_bytes // LINE_BYTES
     warps = requests.warps_per_block
     shapes, parts = len(coalesced.sectors), 4 * len(coalesced.sector_offset)
     listed = np.ones(shapes, np.bool_) if listed is None else listed
@@ -124,14 +123,14 @@ def replay_l1(
         sectors=np.empty(room, np.uint8),
         operation=np.empty(room, np.uint8),
         request=np.empty(room, np.int64),
-        start=np.zeros(np.count_nonzero(np.diff(residents.sm, prepend=-1)) + 1, np.int64),
+        start=np.zeros(len(residents.sm) + 1, np.int64),
     )
     operation = np.zeros(shapes, np.int64)
     operation[requests.shape] = np.where(requests.last_use, LAST_READ, requests.operation)
     lines = ShapeLines(operation, listed, np.zeros(4 * shapes + 1, np.int64), *np.zeros((3, parts), np.int64))
-    entries = np.full((sets, ways), -1, np.int64)
+    places = np.zeros((int(np.diff(residents.first_place).max(initial=0)), 3), np.int64)
     counted = np.zeros((len(requests.pc), 2), np.int64)
-    _replay(requests, residents, coalesced, lines, entries, counted, to_l2)
+    _replay(requests, residents, coalesced, lines, cache, places, counted, to_l2)
     asked = slice(int(to_l2.start[-1]))
     hits, l2_requests = np.ascontiguousarray(counted.T)
     arrays = (to_l2.line[asked], to_l2.sectors[asked], to_l2.operation[asked], to_l2.request[asked])

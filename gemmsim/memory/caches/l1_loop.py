@@ -1,52 +1,80 @@
 """The compiled loop of `gemmsim.memory.caches.l1`, which replays requests through the L1 caches.
 
-An entry of L1 keeps a line and its valid sectors in one word, and `_look_up` has the LRU replacement. Of `lru`, which
-serves the replay of L2, only `set_of` and `sectors_in` are used here.
+What L1 holds and which line is replaced is in `l1_cache_loop`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from gemmsim.memory.caches.lru import sectors_in, set_of
+from gemmsim.memory.caches.l1_cache_loop import begin_turn, empty, fetches, look_up
+from gemmsim.memory.caches.lru import sectors_in
 from gemmsim.memory.requests.cache_operations import LAST_READ, READ, READ_PAST_L1, WRITE, WRITE_PAST_L1
 
+_MEMBER, _BEGIN, _TURNS = 0, 1, 2  # columns of `places`
 
-def replay(requests, residents, coalesced, lines, entries, counted, to_l2):  # type: ignore[no-untyped-def]
-    """Complete `lines`, and fill `counted` and `to_l2`. The warps of a group of blocks take turns, one request each.
+
+def replay(requests, residents, coalesced, lines, cache, places, counted, to_l2):  # type: ignore[no-untyped-def]
+    """Complete `lines`, and fill `counted` and `to_l2`. The places of an SM take turns, and at each the warps of its
+    block make one request each.
 
     requests   `grid.l1_requests.L1Requests`
-    residents  `grid.residents.ResidentGroups`
+    residents  `grid.residents.Residents`
     coalesced  `requests.coalescer.Coalesced`
     lines      `l1.ShapeLines`, of which `operation` and `listed` are filled
-    entries    int64 [sets, ways] line * 16 + valid sectors, -1 where empty; the most recent way first
+    cache      `l1_cache.L1Cache`
+    places     int64 [most places of an SM, 3] the member that is there, the turn in which it begins, how many it takes
     counted    int64 [requests, 2] sectors that hit, and lines asked of L2
     to_l2      `l1.L2Requests` with enough room
     """
     _fill_lines(coalesced, lines)
+    for number in range(len(residents.sm)):
+        empty(cache)
+        first = residents.first_place[number]
+        here = residents.first_place[number + 1] - first
+        left = np.int64(0)  # members that count and are not at their end
+        for place in range(here):
+            for member in range(residents.start[first + place], residents.start[first + place + 1]):
+                left += residents.times[member] != 0
+            _seat(requests, residents, places, place, residents.start[first + place], 0)
+        turn = np.int64(0)
+        while left > 0:
+            begin_turn(cache)
+            for place in range(here):
+                member = places[place, _MEMBER]
+                step = turn - places[place, _BEGIN]
+                if member == residents.start[first + place + 1] or step < 0:
+                    continue
+                if step < places[place, _TURNS]:
+                    _make_requests(requests, residents, lines, cache, counted, to_l2, member, step)
+                if step + 1 >= places[place, _TURNS]:
+                    left -= residents.times[member] != 0
+                    _seat(requests, residents, places, place, member + 1, turn + 1)
+            turn += 1
+        to_l2.start[number + 1] = to_l2.start[-1]
+
+
+def _seat(requests, residents, places, place, member, turn):  # type: ignore[no-untyped-def]
+    """Let a member come to a place that is free from a turn on. Behind the last one of the place nothing comes."""
+    places[place, _MEMBER] = member
+    if member == len(residents.block):
+        return
+    warps, longest = requests.warps_per_block, np.int64(0)
+    for warp in range(residents.block[member] * warps, (residents.block[member] + 1) * warps):
+        longest = max(longest, requests.start[warp + 1] - requests.start[warp])
+    places[place, _BEGIN] = turn + np.int64(residents.wait[member] * longest)
+    places[place, _TURNS] = longest
+
+
+def _make_requests(requests, residents, lines, cache, counted, to_l2, member, step):  # type: ignore[no-untyped-def]
+    """Replay the request number `step` of each warp of a member."""
     warps = requests.warps_per_block
-    used = 0
-    for group in range(len(residents.sm)):
-        if group and residents.sm[group] != residents.sm[group - 1]:
-            used += 1
-            entries[:] = -1
-        first, last = residents.start[group], residents.start[group + 1]
-        longest = 0
-        for member in range(first, last):
-            for warp in range(residents.block[member] * warps, (residents.block[member] + 1) * warps):
-                longest = max(longest, requests.start[warp + 1] - requests.start[warp])
-        for turn in range(longest):
-            for member in range(first, last):
-                for warp in range(residents.block[member] * warps, (residents.block[member] + 1) * warps):
-                    length = requests.start[warp + 1] - requests.start[warp]
-                    if turn < length:
-                        i = turn + int(residents.phase[member] * length)
-                        i += requests.start[warp] - (length if i >= length else 0)
-                        _request(requests, residents, lines, entries, counted, to_l2, member, i)
-        to_l2.start[used + 1] = to_l2.start[-1]
+    for warp in range(residents.block[member] * warps, (residents.block[member] + 1) * warps):
+        if step < requests.start[warp + 1] - requests.start[warp]:
+            _request(requests, residents, lines, cache, counted, to_l2, member, requests.start[warp] + step)
 
 
-def _request(requests, residents, lines, entries, counted, to_l2, member, i):  # type: ignore[no-untyped-def]
+def _request(requests, residents, lines, cache, counted, to_l2, member, i):  # type: ignore[no-untyped-def]
     """Replay request i, made by member `member` of `residents`, line by line. The last element of `to_l2.start` counts
     the entries of `to_l2` that are filled so far.
     """
@@ -58,30 +86,23 @@ def _request(requests, residents, lines, entries, counted, to_l2, member, i):  #
     for j in range(lines.start[index], lines.start[index + 1]):
         line, asked = (base >> 2) + lines.line[j], lines.sectors[j]
         found = np.int64(0)
-        if entries.shape[1] and (operation <= WRITE or operation == LAST_READ):
-            found = _look_up(entries, line, asked, lines.whole[j], operation)
+        if cache.lines and (operation <= WRITE or operation == LAST_READ):
+            found = look_up(cache, line, asked, lines.whole[j], operation)
         if times == 0:
             continue
         counted[i, 0] += times * sectors_in(found)
-        rest = asked & ~found if _fetches(operation) else asked
+        rest = asked & ~found if fetches(operation) else asked
         if rest:
             counted[i, 1] += times
             if lines.listed[shape]:
                 to_l2.line[count] = line
                 to_l2.sectors[count] = rest
-                to_l2.operation[count] = READ if operation == READ_PAST_L1 or _fetches(operation) else operation
+                to_l2.operation[count] = READ if operation == READ_PAST_L1 or fetches(operation) else operation
                 if operation == WRITE_PAST_L1:
                     to_l2.operation[count] = WRITE
                 to_l2.request[count] = i
                 count += 1
     to_l2.start[-1] = count
-
-
-def _fetches(operation):  # type: ignore[no-untyped-def]
-    """Whether an operation asks L2 for what L1 lacks."""
-    if operation == LAST_READ:
-        return True
-    return operation == READ
 
 
 def _fill_lines(coalesced, lines):  # type: ignore[no-untyped-def]
@@ -103,31 +124,3 @@ def _fill_lines(coalesced, lines):  # type: ignore[no-untyped-def]
                 lines.line[n], lines.sectors[n], lines.whole[n] = line, asked, whole
                 n += 1
     lines.start[4 * len(lines.operation)] = n
-
-
-def _look_up(entries, line, asked, whole, operation):  # type: ignore[no-untyped-def]
-    """Look up a line and make it the most recent of its set. Return the sectors of `asked` that hit, as bits.
-
-    A line that is absent replaces the least recent one. A read leaves all sectors of `asked` valid, a write those of
-    `whole`. A last use leaves the order of a set as it is, and brings no line that is absent.
-    """
-    row = set_of(line, len(entries))
-    ways = entries.shape[1]
-    way = 0
-    while way < ways and entries[row, way] >> 4 != line:
-        way += 1
-    present, found, reads = np.int64(0), np.int64(0), _fetches(operation)
-    if way < ways:
-        present = entries[row, way] & 15
-        found = asked & (present if reads else np.int64(15))
-    else:
-        way = ways - 1
-    entry = line << 4 | present | (asked if reads else whole)
-    if operation == LAST_READ:
-        if present != 0:
-            entries[row, way] = entry
-        return found
-    for i in range(way, 0, -1):
-        entries[row, i] = entries[row, i - 1]
-    entries[row, 0] = entry
-    return found

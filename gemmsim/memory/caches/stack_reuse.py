@@ -18,7 +18,7 @@ from gemmsim.gpu.spec import L2
 from gemmsim.memory.caches.l1 import L2Requests
 from gemmsim.memory.caches.l2 import replay_l2
 from gemmsim.memory.grid.l1_requests import L1Requests
-from gemmsim.memory.grid.residents import ResidentGroups
+from gemmsim.memory.grid.residents import Residents
 from gemmsim.memory.requests.cache_operations import READ, WRITE
 from gemmsim.memory.requests.coalescer import LINE_BYTES
 
@@ -46,20 +46,20 @@ def arrays_store(requests: L1Requests, local: NDArray[np.bool_]) -> L1Requests:
 
 
 def stack_traffic(
-    to_l2: L2Requests, made: NDArray[np.int64], residents: ResidentGroups, l2: L2, blocks: int
+    to_l2: L2Requests, made: NDArray[np.int64], residents: Residents, l2: L2, blocks: int
 ) -> StackTraffic:
     """Run what the replayed blocks ask of L2 for local memory, `to_l2`, through their share of it.
 
     made    int64 [requests] how often the replayed groups make each
     blocks  how many blocks the GPU holds at once
     """
-    members = np.diff(residents.start)
-    times = np.maximum.reduceat(residents.times, residents.start[:-1])
-    counted = np.add.reduceat(residents.times > 0, residents.start[:-1])
-    last = np.flatnonzero(np.diff(residents.sm, append=-1))  # of the groups of an SM, the one that counts
+    members = np.diff(residents.first_place)
+    begins = residents.start[residents.first_place[:-1]]
+    times = np.maximum.reduceat(residents.times, begins)
+    counted = np.add.reduceat(residents.times > 0, begins)
     missed = np.zeros(len(made))
     written = stored = 0.0
-    for number, group in enumerate(last.tolist()):
+    for number in range(len(members)):
         part = slice(int(to_l2.start[number]), int(to_l2.start[number + 1]))
         count = part.stop - part.start
         if not count:
@@ -72,11 +72,11 @@ def stack_traffic(
             request=np.arange(count),
             start=np.array([0, count]),
         )
-        beside = blocks * members[group] / members.max()  # blocks that are resident when those of the group are
-        share = min(1.0, counted[group] / beside)
+        beside = blocks * members[number] / members.max()  # blocks that are resident when those of the group are
+        share = min(1.0, counted[number] / beside)
         own = replace(l2, size_bytes=max(int(l2.size_bytes * share), l2.ways * l2.partitions * LINE_BYTES))
         found = replay_l2(asked, np.zeros(count, np.int64), own, np.array([number % l2.partitions]))
-        missed += times[group] * np.bincount(request, found.missed, len(made))
-        written += times[group] * found.written_back
-        stored += times[group] * float(_SECTORS_OF_MASK[sectors[asked.operation == WRITE]].sum())
+        missed += times[number] * np.bincount(request, found.missed, len(made))
+        written += times[number] * found.written_back
+        stored += times[number] * float(_SECTORS_OF_MASK[sectors[asked.operation == WRITE]].sum())
     return StackTraffic(missed / np.maximum(made, 1), min(1.0, written / stored) if stored else 0.0)

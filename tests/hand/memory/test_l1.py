@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from requests_builder import coalesced_of, requests_of
 from trace_builder import Accesses, Lanes, launch, program, warp_trace
 
 from gemmsim.gpu.load import load_gpu
 from gemmsim.memory.caches.l1 import replay_l1
-from gemmsim.memory.grid.residents import ResidentGroups
+from gemmsim.memory.caches.l1_cache import l1_cache
+from gemmsim.memory.grid.residents import Residents
 from gemmsim.memory.requests.cache_operations import READ
 from gemmsim.memory.serve import serve
 from gemmsim.memory.types import Traffic
@@ -32,7 +34,7 @@ def sector(number: int) -> Lanes:
 
 def served(*blocks: list[Accesses], sms: int = 1, resident: int = 1) -> Traffic:
     """Blocks 0, 1, ...: what their warps access, on an L1 of four lines."""
-    gpu = replace(GPU, sm=replace(GPU.sm, count=sms), l1=replace(GPU.l1, ways=FULLY_ASSOCIATIVE))
+    gpu = replace(GPU, sm=replace(GPU.sm, count=sms), l1=replace(GPU.l1, unified_bytes=4 * 128, ways=FULLY_ASSOCIATIVE))
     trace = warp_trace(5, dict(enumerate(blocks)))
     return serve(PROGRAM, launch((len(blocks), 1, 1)), trace, gpu, 4 * 128, resident)
 
@@ -54,6 +56,40 @@ def test_only_missing_sectors_are_fetched() -> None:
 def test_the_least_recently_used_line_is_replaced() -> None:
     # After 0 1 2 3 and 0 again, 4 takes the place of 1.
     assert served([loads(0, 1, 2, 3, 0, 4, 0, 1)]).cost.l2_sectors.tolist() == [4, 4, 4, 4, 0, 4, 0, 4]
+
+
+@pytest.mark.parametrize("again", [(LOAD, 0), (LOAD, 1), (STORE, 0), (STORE, 1)])
+def test_a_line_that_was_used_again_stays(again: tuple[int, int]) -> None:
+    """However it is used again, by a load or a store, of the same sector or of another one; lines used once go."""
+    op, which = again
+    once = loads(0, 1, 2, 3, 4, 5, 6, 7)
+    after = [(LOAD, sector(36)), (op, sector(36 + which)), *once, (LOAD, sector(36)), *loads(7, 6, 5, 4)]
+    assert served([after]).cost.l2_sectors.tolist()[10:] == [0, 0, 0, 0, 4]
+
+
+def test_where_all_lines_were_used_again_this_is_forgotten() -> None:
+    """Then 4 takes the place of 0, the least recently used, 5 that of 1, as it is forgotten that 1 was used again."""
+    twice = loads(0, 1, 2, 3, 0, 1, 2, 3)
+    assert served([[*twice, *loads(4, 5, 2, 3, 4, 5, 0, 1)]]).cost.l2_sectors.tolist()[8:] == [4, 4, 0, 0, 0, 0, 4, 4]
+
+
+def test_what_comes_while_a_line_is_fetched_is_no_use_again() -> None:
+    """Two warps ask for line 0 in the same turn; 9 others follow, and it is gone. Asked for a turn later it stays."""
+    others = [8, 9, 10, 11, 12]
+    together = served([loads(0, *others, 0), loads(0, *others, 0)]).cost.l2_sectors.tolist()
+    apart = served([loads(0, *others, 0), loads(8, 0, 9, 10, 11, 12, 0)]).cost.l2_sectors.tolist()
+    assert (together[6], together[13]) == (4, 0) and (apart[6], apart[13]) == (0, 0)
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_where_tags_are_left_but_no_room_another_set_loses_a_line(lost: int) -> None:
+    """Two sets of four ways, which the parity of a line's number chooses, and room for four lines. With 0 and 3 in set
+    0, and 1 and 2 in set 1, line 5 finds a tag in set 0, and set 1 loses 1; line 4 finds one in set 1, and set 0, whose
+    turn it is, loses 0."""
+    gpu = replace(GPU, sm=replace(GPU.sm, count=1), l1=replace(GPU.l1, unified_bytes=8 * 128))
+    trace = warp_trace(5, {0: [loads(0, 1, 2, 3, 5, 4, 3, 5, 2, 4, lost)]})
+    found = serve(PROGRAM, launch(), trace, gpu, 4 * 128, 1).cost.l2_sectors.tolist()
+    assert found == [4] * 6 + [0] * 4 + [4]
 
 
 def test_stores_are_written_through_and_allocate() -> None:
@@ -125,23 +161,22 @@ def test_no_l1_at_all() -> None:
 
 
 def test_power_of_two_strides_spread_over_the_sets() -> None:
-    """A column of a 4096 matrix, 32 lines 16 KB apart, stays in an L1 of 256 lines in 8 sets: see `lru.set_of`."""
+    """A column of a 4096 matrix, 32 lines 16 KB apart, stays in an L1 of 32 lines in 8 sets: see `l1_cache`."""
     column: Lanes = [16384 * lane for lane in range(32)]
-    gpu = replace(GPU, l1=replace(GPU.l1, ways=32))
+    gpu = replace(GPU, l1=replace(GPU.l1, unified_bytes=32 * 128))
     trace = warp_trace(5, {0: [[(LOAD, column), (LOAD, column)]]})
-    assert serve(PROGRAM, launch(), trace, gpu, 32768, 1).cost.l2_sectors.tolist() == [32, 0]
+    assert serve(PROGRAM, launch(), trace, gpu, 32 * 128, 1).cost.l2_sectors.tolist() == [32, 0]
 
 
 def test_what_is_asked_of_l2_is_listed_only_for_shapes_of_which_it_is_wanted() -> None:
     """Four requests of one sector, of two shapes in turn, of which the first two miss."""
     nothing = np.zeros(4, np.int64)
     requests = requests_of(np.array([0, 1, 0, 1]), np.array([0, 1, 0, 1]), nothing, np.array([READ, READ]), 1, 1)
-    residents = ResidentGroups(
-        nothing[:1], np.array([0, 1]), *(nothing[:1],) * 2, np.ones(1, int), np.zeros(1), nothing[:1, None]
-    )
+    one = np.array([0, 1])
+    residents = Residents(nothing[:1], one, one, *(nothing[:1],) * 2, np.ones(1, int), np.zeros(1), nothing[:1, None])
     for wanted, listed in ((None, [0, 1]), ([True, False], [0]), ([False, True], [1]), ([False] * 2, [])):
         mask = None if wanted is None else np.array(wanted)
-        found = replay_l1(requests, residents, coalesced_of([[0], [0]]), 4 * 128, 4, mask)
+        found = replay_l1(requests, residents, coalesced_of([[0], [0]]), l1_cache(512, 512, 4), mask)
         assert found.hits.tolist() == [0, 0, 1, 1] and found.l2_requests.tolist() == [1, 1, 0, 0]
         assert found.to_l2.request.tolist() == listed and found.to_l2.start.tolist() == [0, len(listed)]
         assert (4 * found.to_l2.line).tolist() == [0] * len(listed)

@@ -12,7 +12,7 @@ from gemmsim.gpu.load import load_gpu
 from gemmsim.memory.caches.l1 import L2Requests
 from gemmsim.memory.caches.stack_reuse import stack_traffic
 from gemmsim.memory.grid.placement import Placement
-from gemmsim.memory.grid.residents import ResidentGroups
+from gemmsim.memory.grid.residents import Residents
 from gemmsim.memory.grid.stacks import stack_places
 from gemmsim.memory.requests.cache_operations import READ, WRITE
 from gemmsim.memory.serve import serve
@@ -32,7 +32,9 @@ def word(number: int) -> Lanes:
 
 def served(*blocks: list[Accesses], sms: int = 1, l1_lines: int = 4) -> Traffic:
     """Blocks 0, 1, ... of one warp, one on an SM at a time, on an L1 of one set."""
-    gpu = replace(GPU, sm=replace(GPU.sm, count=sms, gpc_sms=()), l1=replace(GPU.l1, ways=l1_lines))
+    gpu = replace(
+        GPU, sm=replace(GPU.sm, count=sms, gpc_sms=()), l1=replace(GPU.l1, unified_bytes=128 * l1_lines, ways=l1_lines)
+    )
     trace = warp_trace(5, dict(enumerate(blocks)))
     return serve(PROGRAM, launch((len(blocks), 1, 1)), trace, gpu, 128 * l1_lines, 1)
 
@@ -117,7 +119,8 @@ def test_a_block_has_its_share_of_l2(lines: int, misses: int, written: float) ->
         line, np.full(3 * lines, 15, np.uint8), operation, np.arange(3 * lines), np.array([0, 3 * lines])
     )
     one = np.ones(1, np.int64)
-    group = ResidentGroups(0 * one, np.array([0, 1]), 0 * one, 0 * one, one, np.zeros(1), np.zeros((1, 1), np.int64))
+    places = np.array([0, 1])
+    group = Residents(0 * one, places, places, 0 * one, 0 * one, one, np.zeros(1), np.zeros((1, 1), np.int64))
     made = np.ones(3 * lines, np.int64)
     found = stack_traffic(asked, made, group, l2, 8)
     assert found.missed.sum() == 4 * misses

@@ -1,0 +1,116 @@
+"""The compiled part of `gemmsim.memory.caches.l1_cache`: looks up lines in an L1, and replaces them.
+
+An entry keeps a line, whether it was used again and its valid sectors in one word.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gemmsim.memory.requests.cache_operations import LAST_READ, READ
+
+_AGAIN = 16  # bit of an entry: its line was used again; below it are the valid sectors, above it is the line's number
+_ENTRY_BITS = 5
+_HELD, _HAND, _USES, _TURN = 0, 1, 2, 3  # elements of `L1Cache.state`
+
+
+def empty(cache):  # type: ignore[no-untyped-def]
+    cache.entries[:] = -1
+    cache.state[:] = 0
+
+
+def begin_turn(cache):  # type: ignore[no-untyped-def]
+    """What is fetched from now on is under way for uses up to the next call."""
+    cache.state[_TURN] = cache.state[_USES]
+
+
+def look_up(cache, line, asked, whole, operation):  # type: ignore[no-untyped-def]
+    """Look up a line. Return the sectors of `asked` that hit, as bits.
+
+    A read leaves all sectors of `asked` valid, a write those of `whole`. Any use of a line that is there counts as use
+    again, but in the turn that brought it, as its fetch is under way then. A last use changes nothing of when its line
+    was used, and brings no line that is absent.
+    """
+    row, way = _set_of(cache, line), 0
+    ways = cache.entries.shape[1]
+    while way < ways and cache.entries[row, way] >> _ENTRY_BITS != line:
+        way += 1
+    reads = fetches(operation)
+    valid = asked if reads else whole
+    if way == ways:
+        if operation != LAST_READ:
+            way = _room(cache, row)
+            cache.entries[row, way] = line << _ENTRY_BITS | valid
+            _use(cache, row, way)
+        return np.int64(0)
+    present = cache.entries[row, way] & 15
+    if operation == LAST_READ:
+        if present:
+            cache.entries[row, way] |= valid
+        return asked & present
+    if cache.used[row, way] <= cache.state[_TURN]:
+        valid |= _AGAIN
+    cache.entries[row, way] |= valid
+    _use(cache, row, way)
+    return asked & (present if reads else np.int64(15))
+
+
+def _set_of(cache, line):  # type: ignore[no-untyped-def]
+    """Return the set of a line: the exclusive or of what each byte of its number contributes."""
+    row = np.int64(0)
+    for byte in range(cache.hash.shape[0]):
+        row ^= cache.hash[byte, line >> 8 * byte & 255]
+    return row
+
+
+def _use(cache, row, way):  # type: ignore[no-untyped-def]
+    cache.state[_USES] += 1
+    cache.used[row, way] = cache.state[_USES]
+
+
+def _room(cache, row):  # type: ignore[no-untyped-def]
+    """Return a way of set `row` for a new line, which takes the place of another one if all lines are in use."""
+    sets, ways = cache.entries.shape
+    free = 0
+    while free < ways and cache.entries[row, free] != -1:
+        free += 1
+    if free == ways:
+        return _victim(cache, row)
+    if cache.state[_HELD] < cache.lines:
+        cache.state[_HELD] += 1
+        return free
+    hand = cache.state[_HAND]
+    found = ways
+    while found == ways:
+        hand = (hand + 1) % sets
+        found = 0
+        while found < ways and cache.entries[hand, found] == -1:
+            found += 1
+    cache.state[_HAND] = hand
+    cache.entries[hand, _victim(cache, hand)] = -1
+    return free
+
+
+def _victim(cache, row):  # type: ignore[no-untyped-def]
+    """Return the way of a set whose line is replaced: the least recently used of those that were not used again. If
+    all were, this is forgotten.
+    """
+    for _ in range(2):
+        oldest = -1
+        for way in range(cache.entries.shape[1]):
+            entry = cache.entries[row, way]
+            if entry != -1 and not entry & _AGAIN and (oldest < 0 or cache.used[row, way] < cache.used[row, oldest]):
+                oldest = way
+        if oldest >= 0:
+            break
+        for way in range(cache.entries.shape[1]):
+            if cache.entries[row, way] != -1:
+                cache.entries[row, way] &= ~_AGAIN
+    return oldest
+
+
+def fetches(operation):  # type: ignore[no-untyped-def]
+    """Whether an operation asks L2 for what L1 lacks."""
+    if operation == LAST_READ:
+        return True
+    return operation == READ
