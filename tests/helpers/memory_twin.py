@@ -106,15 +106,20 @@ POLYNOMIALS = {1: 0b1, 2: 0b11, 4: 0b111}
 @dataclass
 class Line:
     valid: set[int]
-    since: int  # the turn in which it came
+    turn: int  # in which it was used last, or came
+    number: int  # of the look-up that did
     again: bool = False
 
 
 class L1Cache:
-    """Sets of lines in order of use, the most recent last, with room for fewer lines than there are tags."""
+    """Sets of lines in order of use, the most recent last, with room for fewer lines than there are tags.
 
-    def __init__(self, size_bytes: int, unified_bytes: int, ways: int) -> None:
-        self.room, self.ways, self.hand = size_bytes // 128, ways, 0
+    A line is under way in the turn in which it comes, for `fetch_lookups` look-ups.
+    """
+
+    def __init__(self, size_bytes: int, unified_bytes: int, ways: int, fetch_lookups: int) -> None:
+        self.room, self.ways, self.fetch_lookups, self.hand = size_bytes // 128, ways, fetch_lookups, 0
+        self.number = self.turn = 0
         sets = 1
         while sets * ways * 128 < unified_bytes:
             sets *= 2
@@ -127,6 +132,9 @@ class L1Cache:
             line ^= divisor << line.bit_length() - divisor.bit_length()
         return self.sets[line if len(self.sets) > 1 else 0]
 
+    def under_way(self, line: Line) -> bool:
+        return line.turn == self.turn and self.number - line.number < self.fetch_lookups
+
     def make_room(self, of_set: OrderedDict[int, Line]) -> None:
         if len(of_set) < self.ways:
             if sum(map(len, self.sets)) < self.room:
@@ -135,25 +143,33 @@ class L1Cache:
             while not self.sets[self.hand % len(self.sets)]:
                 self.hand += 1
             of_set = self.sets[self.hand % len(self.sets)]
-        if all(line.again for line in of_set.values()):
+
+        def once() -> list[int]:
+            return [number for number, line in of_set.items() if not line.again]
+
+        there = [number for number in once() if not self.under_way(of_set[number])]
+        if not there:
             for line in of_set.values():
                 line.again = False
-        del of_set[next(number for number, line in of_set.items() if not line.again)]
+            there = [number for number in once() if not self.under_way(of_set[number])]
+        del of_set[next(iter(there or once()))]
 
     def look_up(self, op: str, line: int, wanted: list[int], whole: list[int], turn: int) -> list[int]:
         """Sectors that miss. `whole`: those of which all bytes are asked for."""
         if self.room == 0 or op in ("atom", "red", "past"):
             return wanted
+        self.number, self.turn = self.number + 1, turn
         of_set = self.set_of(line)
         known = line in of_set
         if not known:
             self.make_room(of_set)
-            of_set[line] = Line(set(), turn)
-        of_set.move_to_end(line)
-        entry = of_set[line]
-        entry.again |= turn > entry.since
-        missing = [s for s in wanted if s not in entry.valid]
-        entry.valid.update(whole if op == "st" else wanted)
+            of_set[line] = Line(set(), turn, self.number)
+        elif not self.under_way(of_set[line]):
+            of_set[line].again, of_set[line].turn, of_set[line].number = True, turn, self.number
+            of_set.move_to_end(line)
+        valid = of_set[line].valid
+        missing = [s for s in wanted if s not in valid]
+        valid.update(whole if op == "st" else wanted)
         return ([] if known else wanted) if op == "st" else missing
 
 
@@ -174,7 +190,7 @@ def replay(
     program: Program,
     trace: WarpTrace,
     place: Mapping[int, tuple[int, int]],
-    l1: tuple[int, int, int],
+    l1: tuple[int, int, int, int],
     l2: tuple[int, int],
     resident: int,
     warm: bool = False,
@@ -183,9 +199,9 @@ def replay(
 ) -> tuple[list[int], list[int], int]:
     """Sectors of each record that hit L1, and that DRAM read for it; dirty sectors replaced in L2.
 
-    place: (SM, generation) of each block. l1: bytes, bytes of the unified array, ways. l2: bytes, ways. resident: how
-    many places an SM has. warm: L2 begins as the launch leaves it; its hits and misses are those of the second time.
-    near: the partition of L2 that each SM is near to.
+    place: (SM, generation) of each block. l1: as of L1Cache. l2: bytes, ways. resident: how many places an SM has. warm:
+    L2 begins as the launch leaves it; its hits and misses are those of the second time. near: the partition of L2 that
+    each SM is near to.
     """
     hits = [0] * len(trace.record_pc)
     waves: dict[int, dict[int, list[int]]] = {}

@@ -102,10 +102,18 @@ def test_packets_of_atomics(requests: list[twin.Lanes]) -> None:
     st.sampled_from([(1024, 4), (1024, 2), (65536, 4)]),
     st.booleans(),
     st.integers(1, 2),
+    st.sampled_from([0, 3, 265]),
 )
 @settings(max_examples=80, deadline=None)
 def test_caches(  # type: ignore[no-untyped-def]
-    trace, sms: int, resident: int, l1: tuple[int, int, int], l2: tuple[int, int], warm: bool, partitions: int
+    trace,
+    sms: int,
+    resident: int,
+    l1: tuple[int, int, int],
+    l2: tuple[int, int],
+    warm: bool,
+    partitions: int,
+    fetch_lookups: int,
 ) -> None:
     built = program(*MNEMONICS)
     gpu = load_gpu("h200")
@@ -118,6 +126,7 @@ def test_caches(  # type: ignore[no-untyped-def]
             size_bytes=l2[0],
             ways=l2[1],
             partitions=partitions,
+            hit_latency_cycles=fetch_lookups,  # a line a cycle
             fetch_bytes=32,  # 64: tests/hand/memory/test_l2.py
         ),
     )
@@ -133,7 +142,15 @@ def test_caches(  # type: ignore[no-untyped-def]
     placed = place(alone(len(trace.blocks)), gpu.sm, resident)
     where = dict(enumerate(zip(placed.sm.tolist(), placed.generation.tolist(), strict=True)))
     hits, missed, written_back = twin.replay(
-        built, trace, where, l1, l2, resident, warm, [sm % partitions for sm in range(sms)], partitions
+        built,
+        trace,
+        where,
+        (*l1, fetch_lookups),
+        l2,
+        resident,
+        warm,
+        [sm % partitions for sm in range(sms)],
+        partitions,
     )
     through_l1 = [r for r, row in enumerate(trace.record_pc.tolist()) if MNEMONICS[row] not in ("LDS", "STS.128")]
     assert [int(n) for replayed in replays for n in replayed.missed] == [missed[r] for r in through_l1]

@@ -37,20 +37,22 @@ class L1Cache:
     """An L1 cache. It is empty after `l1_cache_loop.empty`.
 
     lines    how many lines it has room for
+    fetch_lookups  for how many look-ups, in one turn, a line is on its way
     entries  int64 [sets, ways] line * 32 + 16 if it was used again + valid sectors as bits, -1 where empty
-    used     int64 [sets, ways] number of the last use of the line
-    state    int64 [4] lines held, the set that lost a line for another one last, uses, uses before this turn
+    used     int64 [sets, ways] number of the look-up that used the line last
+    state    int64 [4] lines held, the set that lost a line for another one last, look-ups, look-ups before this turn
     hash     int64 [6, 256] what each value of each byte of a line's number contributes to its set, by exclusive or
     """
 
     lines: int
+    fetch_lookups: int
     entries: NDArray[np.int64]
     used: NDArray[np.int64]
     state: NDArray[np.int64]
     hash: NDArray[np.int64]
 
 
-def l1_cache(l1_bytes: int, unified_bytes: int, ways: int) -> L1Cache:
+def l1_cache(l1_bytes: int, unified_bytes: int, ways: int, fetch_lookups: int) -> L1Cache:
     """Return an L1 of `l1_bytes`, of an SM whose unified array has `unified_bytes`.
 
     There are tags for all of the array, rounded up to a power of two, but no more than 4096 sets.
@@ -58,13 +60,8 @@ def l1_cache(l1_bytes: int, unified_bytes: int, ways: int) -> L1Cache:
     degree = max(0, unified_bytes // (LINE_BYTES * ways) - 1).bit_length()
     degree = min(degree, len(_POLYNOMIALS) - 1)
     shape = (1 << degree, ways)
-    return L1Cache(
-        l1_bytes // LINE_BYTES,
-        np.empty(shape, np.int64),
-        np.zeros(shape, np.int64),
-        np.zeros(4, np.int64),
-        _hash(degree),
-    )
+    entries, used, state = np.empty(shape, np.int64), np.zeros(shape, np.int64), np.zeros(4, np.int64)
+    return L1Cache(l1_bytes // LINE_BYTES, fetch_lookups, entries, used, state, _hash(degree))
 
 
 def _hash(degree: int) -> NDArray[np.int64]:

@@ -28,9 +28,10 @@ def look_up(cache, line, asked, whole, operation):  # type: ignore[no-untyped-de
     """Look up a line. Return the sectors of `asked` that hit, as bits.
 
     A read leaves all sectors of `asked` valid, a write those of `whole`. Any use of a line that is there counts as use
-    again, but in the turn that brought it, as its fetch is under way then. A last use changes nothing of when its line
-    was used, and brings no line that is absent.
+    again, but while its fetch is under way. A last use changes nothing of when its line was used, and brings no line
+    that is absent.
     """
+    cache.state[_USES] += 1
     row, way = _set_of(cache, line), 0
     ways = cache.entries.shape[1]
     while way < ways and cache.entries[row, way] >> _ENTRY_BITS != line:
@@ -48,10 +49,10 @@ def look_up(cache, line, asked, whole, operation):  # type: ignore[no-untyped-de
         if present:
             cache.entries[row, way] |= valid
         return asked & present
-    if cache.used[row, way] <= cache.state[_TURN]:
-        valid |= _AGAIN
     cache.entries[row, way] |= valid
-    _use(cache, row, way)
+    if not _under_way(cache, row, way):
+        cache.entries[row, way] |= _AGAIN
+        _use(cache, row, way)
     return asked & (present if reads else np.int64(15))
 
 
@@ -63,8 +64,13 @@ def _set_of(cache, line):  # type: ignore[no-untyped-def]
     return row
 
 
+def _under_way(cache, row, way):  # type: ignore[no-untyped-def]
+    """Whether a line of a set is being fetched: it came in this turn, and few look-ups ago."""
+    used = cache.used[row, way]
+    return used > cache.state[_TURN] and cache.state[_USES] - used < cache.fetch_lookups
+
+
 def _use(cache, row, way):  # type: ignore[no-untyped-def]
-    cache.state[_USES] += 1
     cache.used[row, way] = cache.state[_USES]
 
 
@@ -93,19 +99,29 @@ def _room(cache, row):  # type: ignore[no-untyped-def]
 
 def _victim(cache, row):  # type: ignore[no-untyped-def]
     """Return the way of a set whose line is replaced: the least recently used of those that were not used again. If
-    all were, this is forgotten.
+    all were, this is forgotten. A line that is being fetched goes only where nothing else is left.
     """
-    for _ in range(2):
-        oldest = -1
-        for way in range(cache.entries.shape[1]):
-            entry = cache.entries[row, way]
-            if entry != -1 and not entry & _AGAIN and (oldest < 0 or cache.used[row, way] < cache.used[row, oldest]):
-                oldest = way
-        if oldest >= 0:
-            break
-        for way in range(cache.entries.shape[1]):
-            if cache.entries[row, way] != -1:
-                cache.entries[row, way] &= ~_AGAIN
+    way = _oldest(cache, row, False)
+    if way < 0:
+        for kept in range(cache.entries.shape[1]):
+            if cache.entries[row, kept] != -1:
+                cache.entries[row, kept] &= ~_AGAIN
+        way = _oldest(cache, row, False)
+    return way if way >= 0 else _oldest(cache, row, True)
+
+
+def _oldest(cache, row, fetched_too):  # type: ignore[no-untyped-def]
+    """Return the way of the line that was used least recently of those that were not used again; -1 if there is none.
+
+    fetched_too  whether it may be a line that is being fetched
+    """
+    oldest = -1
+    for way in range(cache.entries.shape[1]):
+        entry = cache.entries[row, way]
+        if entry == -1 or entry & _AGAIN or (not fetched_too and _under_way(cache, row, way)):
+            continue
+        if oldest < 0 or cache.used[row, way] < cache.used[row, oldest]:
+            oldest = way
     return oldest
 
 
