@@ -106,9 +106,9 @@ POLYNOMIALS = {1: 0b1, 2: 0b11, 4: 0b111}
 @dataclass
 class Line:
     valid: set[int]
-    turn: int  # in which it was used last, or came
-    number: int  # of the look-up that did
-    again: bool = False
+    turn: int  # in which it came
+    number: int  # of the look-up that brought it
+    kept: bool = False
 
 
 class L1Cache:
@@ -143,16 +143,16 @@ class L1Cache:
             while not self.sets[self.hand % len(self.sets)]:
                 self.hand += 1
             of_set = self.sets[self.hand % len(self.sets)]
+        there = [number for number, line in of_set.items() if not self.under_way(line)]
+        others = [number for number in there if not of_set[number].kept]
+        del of_set[next(iter(others or there or of_set))]
 
-        def once() -> list[int]:
-            return [number for number, line in of_set.items() if not line.again]
-
-        there = [number for number in once() if not self.under_way(of_set[number])]
-        if not there:
-            for line in of_set.values():
-                line.again = False
-            there = [number for number in once() if not self.under_way(of_set[number])]
-        del of_set[next(iter(there or once()))]
+    def use_again(self, of_set: OrderedDict[int, Line], line: int) -> None:
+        of_set[line].kept = True
+        kept = [number for number in of_set if of_set[number].kept]
+        if 2 * len(kept) > self.ways:
+            of_set[kept[0]].kept = False
+            of_set.move_to_end(kept[0])
 
     def look_up(self, op: str, line: int, wanted: list[int], whole: list[int], turn: int) -> list[int]:
         """Sectors that miss. `whole`: those of which all bytes are asked for."""
@@ -164,9 +164,9 @@ class L1Cache:
         if not known:
             self.make_room(of_set)
             of_set[line] = Line(set(), turn, self.number)
-        elif not self.under_way(of_set[line]):
-            of_set[line].again, of_set[line].turn, of_set[line].number = True, turn, self.number
-            of_set.move_to_end(line)
+        of_set.move_to_end(line)
+        if known and not self.under_way(of_set[line]):
+            self.use_again(of_set, line)
         valid = of_set[line].valid
         missing = [s for s in wanted if s not in valid]
         valid.update(whole if op == "st" else wanted)
@@ -199,7 +199,7 @@ def replay(
 ) -> tuple[list[int], list[int], int]:
     """Sectors of each record that hit L1, and that DRAM read for it; dirty sectors replaced in L2.
 
-    place: (SM, generation) of each block. l1: as of L1Cache. l2: bytes, ways. resident: how many places an SM has. warm:
+    place: (SM, generation) of each block. l1: as of L1Cache. l2: bytes, ways. resident: places of an SM. warm:
     L2 begins as the launch leaves it; its hits and misses are those of the second time. near: the partition of L2 that
     each SM is near to.
     """

@@ -1,6 +1,6 @@
 """The compiled part of `gemmsim.memory.caches.l1_cache`: looks up lines in an L1, and replaces them.
 
-An entry keeps a line, whether it was used again and its valid sectors in one word.
+An entry has a line, whether it is kept and its valid sectors in one word.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import numpy as np
 
 from gemmsim.memory.requests.cache_operations import LAST_READ, READ
 
-_AGAIN = 16  # bit of an entry: its line was used again; below it are the valid sectors, above it is the line's number
+_KEPT = 16  # bit of an entry: its line is kept; below it are the valid sectors, above it is the line's number
 _ENTRY_BITS = 5
 _HELD, _HAND, _USES, _TURN = 0, 1, 2, 3  # elements of `L1Cache.state`
 
@@ -42,7 +42,7 @@ def look_up(cache, line, asked, whole, operation):  # type: ignore[no-untyped-de
         if operation != LAST_READ:
             way = _room(cache, row)
             cache.entries[row, way] = line << _ENTRY_BITS | valid
-            _use(cache, row, way)
+            cache.came[row, way] = cache.used[row, way] = cache.state[_USES]
         return np.int64(0)
     present = cache.entries[row, way] & 15
     if operation == LAST_READ:
@@ -50,9 +50,9 @@ def look_up(cache, line, asked, whole, operation):  # type: ignore[no-untyped-de
             cache.entries[row, way] |= valid
         return asked & present
     cache.entries[row, way] |= valid
+    cache.used[row, way] = cache.state[_USES]
     if not _under_way(cache, row, way):
-        cache.entries[row, way] |= _AGAIN
-        _use(cache, row, way)
+        _keep(cache, row, way)
     return asked & (present if reads else np.int64(15))
 
 
@@ -66,12 +66,8 @@ def _set_of(cache, line):  # type: ignore[no-untyped-def]
 
 def _under_way(cache, row, way):  # type: ignore[no-untyped-def]
     """Whether a line of a set is being fetched: it came in this turn, and few look-ups ago."""
-    used = cache.used[row, way]
-    return used > cache.state[_TURN] and cache.state[_USES] - used < cache.fetch_lookups
-
-
-def _use(cache, row, way):  # type: ignore[no-untyped-def]
-    cache.used[row, way] = cache.state[_USES]
+    came = cache.came[row, way]
+    return came > cache.state[_TURN] and cache.state[_USES] - came < cache.fetch_lookups
 
 
 def _room(cache, row):  # type: ignore[no-untyped-def]
@@ -97,32 +93,39 @@ def _room(cache, row):  # type: ignore[no-untyped-def]
     return free
 
 
+def _keep(cache, row, way):  # type: ignore[no-untyped-def]
+    """Keep a line that was used again. Half of a set is kept: if it is more, the least recently used of them no longer
+    is, and counts as used now.
+    """
+    cache.entries[row, way] |= _KEPT
+    kept, oldest = 0, way
+    for other in range(cache.entries.shape[1]):
+        if cache.entries[row, other] != -1 and cache.entries[row, other] & _KEPT:
+            kept += 1
+            if cache.used[row, other] < cache.used[row, oldest]:
+                oldest = other
+    if 2 * kept > cache.entries.shape[1]:
+        cache.entries[row, oldest] &= ~_KEPT
+        cache.used[row, oldest] = cache.state[_USES]
+
+
 def _victim(cache, row):  # type: ignore[no-untyped-def]
-    """Return the way of a set whose line is replaced: the least recently used of those that were not used again. If
-    all were, this is forgotten. A line that is being fetched goes only where nothing else is left.
+    """Return the way of a set whose line is replaced: the least recently used of those that are not kept; where there
+    is none, of those that are; where all are being fetched, of these.
     """
-    way = _oldest(cache, row, False)
-    if way < 0:
-        for kept in range(cache.entries.shape[1]):
-            if cache.entries[row, kept] != -1:
-                cache.entries[row, kept] &= ~_AGAIN
-        way = _oldest(cache, row, False)
-    return way if way >= 0 else _oldest(cache, row, True)
-
-
-def _oldest(cache, row, fetched_too):  # type: ignore[no-untyped-def]
-    """Return the way of the line that was used least recently of those that were not used again; -1 if there is none.
-
-    fetched_too  whether it may be a line that is being fetched
-    """
-    oldest = -1
+    victim, rank = -1, 3
     for way in range(cache.entries.shape[1]):
         entry = cache.entries[row, way]
-        if entry == -1 or entry & _AGAIN or (not fetched_too and _under_way(cache, row, way)):
+        if entry == -1:
             continue
-        if oldest < 0 or cache.used[row, way] < cache.used[row, oldest]:
-            oldest = way
-    return oldest
+        here = 0
+        if _under_way(cache, row, way):
+            here = 2
+        elif entry & _KEPT:
+            here = 1
+        if here < rank or (here == rank and cache.used[row, way] < cache.used[row, victim]):
+            victim, rank = way, here
+    return victim
 
 
 def fetches(operation):  # type: ignore[no-untyped-def]

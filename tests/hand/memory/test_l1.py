@@ -67,10 +67,13 @@ def test_a_line_that_was_used_again_stays(again: tuple[int, int]) -> None:
     assert served([after]).cost.l2_sectors.tolist()[10:] == [0, 0, 0, 0, 4]
 
 
-def test_where_all_lines_were_used_again_this_is_forgotten() -> None:
-    """Then 4 takes the place of 0, the least recently used, 5 that of 1, as it is forgotten that 1 was used again."""
-    twice = loads(0, 1, 2, 3, 0, 1, 2, 3)
-    assert served([[*twice, *loads(4, 5, 2, 3, 4, 5, 0, 1)]]).cost.l2_sectors.tolist()[8:] == [4, 4, 0, 0, 0, 0, 4, 4]
+def test_half_of_a_set_is_kept() -> None:
+    """Of three lines that were used again, 0 was so first: it is kept no longer, and goes behind 3; 1 and 2 stay."""
+    twice = loads(0, 1, 2, 3, 0, 1, 2)
+    once = loads(4, 5, 6, 7)
+    assert served([[*twice, *once, *loads(1, 2, 0)]]).cost.l2_sectors.tolist()[11:] == [0, 0, 4]
+    assert served([[*twice, *loads(4, 0)]]).cost.l2_sectors.tolist()[7:] == [4, 0]
+    assert served([[*twice, *loads(4, 3)]]).cost.l2_sectors.tolist()[7:] == [4, 4]
 
 
 def test_what_comes_while_a_line_is_fetched_is_no_use_again() -> None:
