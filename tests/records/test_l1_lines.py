@@ -98,6 +98,12 @@ def once(random: np.random.Generator, lines: int, streamed: int) -> Drawn:
     return loads(order), [slice(lines + streamed, None)]
 
 
+def kept(random: np.random.Generator, lines: int, streamed: int) -> Drawn:
+    """Lines twice, then others that come but once; the first ones are looked for, in any order."""
+    first, stream = np.arange(lines), FAR + np.arange(streamed)
+    return loads(np.concatenate([first, first, stream, random.permutation(lines)])), [slice(-lines, None)]
+
+
 SEQUENCES: dict[str, Callable[..., Drawn]] = {
     "again": lambda random, lines: over_and_over(np.arange(lines), 6),
     "strided": lambda random, lines, apart: over_and_over(np.arange(lines) * apart, 4),
@@ -109,6 +115,7 @@ SEQUENCES: dict[str, Callable[..., Drawn]] = {
     "used_again": used_again,
     "touched": touched,
     "once": once,
+    "kept": kept,
 }
 
 
@@ -131,8 +138,9 @@ def compared(kind: str) -> list[tuple[dict[str, Any], list[float], list[float]]]
     found = []
     for number, (of, lines, numbers, measured) in enumerate(RECORD["sequences"]):
         if of == kind and numbers.get("first") != "load twice at once":
-            order, counted = SEQUENCES[kind](np.random.default_rng(number), **numbers)
-            hit = hits(order, lines)
+            random = np.random.default_rng(number)
+            order, counted = SEQUENCES[kind](random, **numbers)
+            hit = hits(order + 8 * 16384 * int(random.integers(0, 200)), lines)
             found.append((numbers, measured, [100 * float(hit[of].mean()) if hit[of].size else 0.0 for of in counted]))
     return found
 
@@ -140,15 +148,16 @@ def compared(kind: str) -> list[tuple[dict[str, Any], list[float], list[float]]]
 @pytest.mark.parametrize(
     ("kind", "mean", "most"),
     [
-        ("strided", 0.0, 0.0),
-        ("touched", 0.0, 0.0),
-        ("scattered", 3, 6),
+        ("strided", 0, 0),
+        ("touched", 0, 0),
+        ("kept", 1, 10),
+        ("scattered", 3, 5),
         ("uniform", 2, 4),
-        ("hot", 2, 10),
-        ("rows", 3, 9),
-        ("rows_stored", 4, 9),
-        ("used_again", 2, 10),
-        ("once", 3, 9),
+        ("hot", 3, 7),
+        ("rows", 4, 7),
+        ("used_again", 3, 13),
+        ("once", 5, 9),
+        ("rows_stored", 8, 17),  # rows that are read twice and then stored elsewhere stay longer there
     ],
 )
 def test_hits(kind: str, mean: float, most: float) -> None:
@@ -156,3 +165,12 @@ def test_hits(kind: str, mean: float, most: float) -> None:
         abs(here - there) for _, measured, found in compared(kind) for there, here in zip(measured, found, strict=True)
     ]
     assert np.mean(apart) <= mean and max(apart) <= most
+
+
+def test_lines_one_after_another_over_and_over() -> None:
+    """All hit up to 93 % of what there is room for. From there on they lose more on an H200 than here (deviation 3)."""
+    ran = [(measured, found) for _, measured, found in compared("again")]
+    full = [found for measured, found in ran if measured == [100.0, 100.0]]
+    assert full == [[100.0, 100.0]] * 19
+    more = [here - there for measured, found in ran for there, here in zip(measured, found, strict=True)]
+    assert 5 < np.mean(more) < 13
