@@ -82,7 +82,7 @@ def instruction_table(
     register_ports        False: operands and results do not compete for the ports of the register file
     math_behind_barriers  False: a warp that waits at a barrier issues nothing
     """
-    names = [port_of(instruction.opcode, program.arch) for instruction in program.instructions]
+    names = [port_of(one.opcode, program.arch, one.modifiers) for one in program.instructions]
     ports = ("lsu", *sorted(set(names) - {"lsu"}))  # "lsu" comes first: its number is MEMORY_PORT
     number = {name: i for i, name in enumerate(ports)}
     nothing: dict[str, float] = dict.fromkeys(fields_of(Instruction), 0)

@@ -14,9 +14,9 @@ from gemmsim.sm.pipes import memory_opcode
 from gemmsim.sm.units.instruction import ReadMode
 from gemmsim.support.warp import WARP_LANES
 
-FIXED_LATENCY = {"fma", "fmaheavy", "alu", "fp16", "uniform", "fp64"}
+FIXED_LATENCY = {"fma", "fmaheavy", "half", "alu", "fp16", "uniform", "fp64"}
 LATE_READING = {"lsu", "xu"}
-_WRITING = ("fma", "fmaheavy", "alu", "fp16", "fp64")  # results of the tensor cores have not been looked at
+_WRITING = ("fma", "fmaheavy", "half", "alu", "fp16", "fp64")  # results of the tensor cores have not been looked at
 _PREDICATES = (OperandKind.PREDICATE, OperandKind.UNIFORM_PREDICATE)
 # bits of an element of A and of B, of those whose reads are known
 _ELEMENT_BITS = {"tensor_fp16": 16, "tensor_bf16": 16, "tensor_tf32": 32, "tensor_int8": 8, "tensor_int4": 4}

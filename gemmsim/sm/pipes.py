@@ -12,8 +12,11 @@ The pipes have Nsight Compute's names (profiling guide, "Pipelines"); they are t
               copies, the uniform datapath before the TMA unit
     cbu       branches; its latency is that from a taken branch to the next instruction
 
-Both FP32 halves serve the port "fma". `fmalite` and `fp16` may be missing from a GPU: FP32 then has one half, and half
-precision runs where FP32 does.
+Both FP32 halves serve the port "fma", and an instruction of the port "half", of half precision, needs both. On Hopper
+HFMA2.MMA has a pipe of its own, `fp16`; compilers take turns with it and HFMA2. On an H200 loops of either issue every
+2 cycles, those of both every cycle; HFMA2 takes 3.6 cycles with one FFMA, 6.0 with three, and 4.0 with an IMAD
+(tests/records/h200_half.json). Where there is no `fp16`, half precision runs in the halves alone (ncu-guide: so since
+GA10x), and where there is no `fmalite`, in `fp16` alone (Turing and GA100).
 """
 
 from __future__ import annotations
@@ -40,16 +43,18 @@ _SPARSE_HALF_WORK = {
 }
 _WIDE_DMMA = ("16x8x4", "16x8x8", "16x8x16")  # in the order of `GpuSpec.mma.dmma_wide_...`
 # TMA's instructions issue like those of the uniform datapath, but wait for room in their unit.
-_SHARED_PIPES = {"fma": ("fmalite", "fmaheavy"), "warpgroup": ("tensor",), "tma": ("uniform",)}
+_HALVES = ("fmalite", "fmaheavy")
+_SHARED_PIPES = {"fma": _HALVES, "half": _HALVES, "warpgroup": ("tensor",), "tma": ("uniform",)}
+NEEDS_ALL = ("half",)  # ports of which an instruction takes all pipes, and not one of them
 _UNIFIED_INTEGER_FROM = 100  # from sm_100 on, integer multiply-adds run in both halves
 
 
-def port_of(opcode: str, arch: str) -> str:
-    """Return the port that `opcode` issues to on `arch` ("sm_90").
+def port_of(opcode: str, arch: str, modifiers: Collection[str] = ()) -> str:
+    """Return the port that `opcode` with these modifiers issues to on `arch` ("sm_90").
 
     Raises GemmsimError for an opcode that the table lacks.
     """
-    row = opcode_row(opcode)
+    row = opcode_row(opcode, modifiers)
     if row.port_from_sm_100 and _number(arch) >= _UNIFIED_INTEGER_FROM:
         return row.port_from_sm_100
     return row.port
@@ -118,7 +123,9 @@ def port_pipes(port: str, pipes: Collection[str]) -> tuple[str, ...]:
     if port == "":
         return ()
     if port == "fp16" and "fp16" not in pipes:
-        port = "fma"
+        port = "half"
+    elif port == "half" and "fmalite" not in pipes and "fp16" in pipes:
+        port = "fp16"
     # fmalite first: FP32 work that leaves the heavy half to the integer multiplies loses nothing.
     wanted = _SHARED_PIPES.get(port, (port,))
     found = tuple(name for name in wanted if name in pipes)

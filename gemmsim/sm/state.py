@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.native.records import Record, address_of, allocate, row_addresses, size_of
 from gemmsim.sm.instructions import InstructionTable
-from gemmsim.sm.pipes import port_pipes
+from gemmsim.sm.pipes import NEEDS_ALL, port_pipes
 from gemmsim.sm.spec import USUAL, WARPGROUPS, Conditions, Rates, spec_of
 from gemmsim.sm.streams import WarpStream
 from gemmsim.sm.sync_rows import SyncFields
@@ -161,7 +161,7 @@ class State:
         self._ports["first"] = self._ports["second"] = -1
         for number, name in enumerate(names[1:], start=1):  # the memory queue has no pipe
             users = [pipes.index(pipe) for pipe in port_pipes(name, pipes)]
-            self._ports["pipes"][:, number] = len(users)
+            self._ports["pipes"][:, number], self._ports["all"][:, number] = len(users), name in NEEDS_ALL
             for field, user in zip(("first", "second"), users, strict=False):
                 self._ports[field][:, number] = user
         self._releases = np.zeros((parts, self._gpu.mio.queue_entries + 1), np.int64)

@@ -72,7 +72,7 @@ def uses(program: Program, gpu: GpuSpec, key: str) -> bool:
     It cannot where the number belongs to a pipe that no instruction of the program uses.
     """
     section, name, *_ = key.split(".")
-    ports = {port_of(one.opcode, program.arch) for one in program.instructions}
+    ports = {port_of(one.opcode, program.arch, one.modifiers) for one in program.instructions}
     pipes = {pipe for port in ports for pipe in port_pipes(port, gpu.pipes)}
     always = ("cbu", "adu", "lsu")  # branches, barriers and address units have the latencies and rates of these pipes
     if section in ("warpgroup", "tma"):

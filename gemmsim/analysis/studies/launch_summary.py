@@ -203,7 +203,8 @@ def _work(evidence: Evidence) -> dict[str, float]:
     pipes = evidence.gpu.pipes
     for instruction, executed in zip(evidence.program.instructions, evidence.executed, strict=True):
         if executed:
-            for pipe in port_pipes(port_of(instruction.opcode, evidence.program.arch), pipes):
+            port = port_of(instruction.opcode, evidence.program.arch, instruction.modifiers)
+            for pipe in port_pipes(port, pipes):
                 found[f"{pipe} pipe"] = found.get(f"{pipe} pipe", 0.0) + executed
     return found
 

@@ -1,6 +1,6 @@
 """Execution pipes of a sub-partition, and the ports through which instructions reach them.
 
-A port is what a warp must find free to issue: any one of some pipes, or an entry of the memory queue.
+A port is what a warp must find free to issue: any one of some pipes, all of them, or an entry of the memory queue.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ class Port(Record):
 
     pipes           how many pipes serve it: 0 for the port of the memory queue
     first, second   the numbers of these pipes, the preferred one first; -1 for none
+    all             1 where an instruction takes all of them, 0 where it takes one
     free_at         first cycle at which an instruction can issue here
     blocked_cycles  cycles up to `free_at` in which nothing could issue here: the difference between two moments tells
                     how long a waiting warp was throttled, without looking at each cycle
@@ -35,6 +36,7 @@ class Port(Record):
     pipes: int
     first: int
     second: int
+    all: int
     free_at: int
     blocked_cycles: int
 
@@ -61,7 +63,7 @@ def block_until(port: Port, now: int, cycle: int) -> None:
 
 def take_pipe(spec: Spec, unit: Pipes, number: int, slots: float, stretched: float, now: int) -> None:
     """Occupy a pipe of port `number`, the first that is free in cycle `now`, for `slots` of its issue intervals, which
-    are `stretched` times as long as else.
+    are `stretched` times as long as else; or all pipes of the port.
     """
     port = unit.ports[number]
     for i in range(port.pipes):
@@ -75,7 +77,8 @@ def take_pipe(spec: Spec, unit: Pipes, number: int, slots: float, stretched: flo
         pipe.free = (pipe.free if pipe.free > now - 1 else float(now)) + cycles
         if cycles > 1:
             block_users(unit, chosen, -1, now)
-        return
+        if not port.all:
+            return
 
 
 def block_users(unit: Pipes, chosen: int, besides: int, now: int) -> None:
@@ -89,5 +92,6 @@ def block_users(unit: Pipes, chosen: int, besides: int, now: int) -> None:
 def _free_at(unit: Pipes, port: Port) -> int:
     earliest = unit.pipes[port.first].free
     if port.pipes > 1:
-        earliest = min(earliest, unit.pipes[port.second].free)
+        other = unit.pipes[port.second].free
+        earliest = max(earliest, other) if port.all else min(earliest, other)
     return ceil(earliest)

@@ -58,7 +58,7 @@ def test_every_metric_and_stall_reason_has_an_entry():
 
 def unit_names() -> set[str]:
     """The units that a report can print: pipes of the opcode table, and the halves of fma."""
-    ports = {row.port for row in OPCODES.values()} - {"", "warpgroup", "fma"}
+    ports = {row.port for row in OPCODES.values()} - {"", "warpgroup", "fma", "half"} | {"fp16"}
     return {f"{port} pipe" for port in ports | {"fmaheavy", "fmalite"}} | {ISSUE, DATA_STAGE, L2, DRAM}
 
 
