@@ -19,7 +19,6 @@ def dram_seconds(table: InstructionTable, trace: WarpTrace, cost: RecordCost, gp
     rows = table.rows
     loads = (rows["writes_registers"] > 0) | (rows["copies"] > 0) | (rows["bulk"] == int(Bulk.LOAD))
     reads = loads[trace.record_pc]
-    sectors = trace.record_weight * cost.dram_sectors
-    read, written = float(sectors[reads].sum()), float(sectors[~reads].sum())
+    read, written = (float((trace.record_weight[some] * cost.dram_sectors[some]).sum()) for some in (reads, ~reads))
     moved = read + written + min(read, written) * gpu.dram.turnaround
     return moved * gpu.l2.sector_bytes / (gpu.dram.peak_bytes_per_s * gpu.dram.achievable_fraction)
