@@ -59,8 +59,8 @@ def sectors_new_to_block(
     slots = slots_for(int(np.diff(requests.start[:: requests.warps_per_block]).max()))
     earliest = np.empty(len(sectors), np.bool_)
     _find_earliest(first, requests.start, requests.warps_per_block, slots, np.empty_like(slots), earliest)
-    touched = np.stack(pieces)[requests.base_sector % fetch_sectors, requests.shape] * fetch_sectors
-    delivered = np.rint(sectors * (touched / coalesced.sectors[requests.shape]))
+    more = np.stack(pieces) * fetch_sectors / np.maximum(coalesced.sectors, 1)
+    delivered = np.rint(sectors * more[requests.base_sector % fetch_sectors, requests.shape])
     return np.where(earliest, delivered, 0).astype(np.int32)
 
 
@@ -75,10 +75,11 @@ def stored_once(requests: L1Requests, coalesced: Coalesced) -> NDArray[np.uint16
     sectors = np.where(stores, coalesced.sectors[requests.shape], 0)
     if not stores.any():
         return sectors.astype(np.uint16)
-    block = requests.of_blocks(np.arange((len(requests.start) - 1) // requests.warps_per_block))
+    ends = requests.start[requests.warps_per_block :: requests.warps_per_block]
+    begin = int(stores.argmax())  # in the first block that stores
     stored, new = np.zeros((2, int(requests.pc.max()) + 1), np.int64)
-    for number in range(_COUNTED_BLOCKS):
-        some = np.flatnonzero(stores & (block == block[stores][0] + number))
+    for end in ends[ends > begin][:_COUNTED_BLOCKS].tolist():
+        some, begin = begin + np.flatnonzero(stores[begin:end]), end
         stored += np.bincount(requests.pc[some], sectors[some], len(stored)).astype(np.int64)
         _count_new(requests, some, coalesced, slots_for(int(sectors[some].sum())), new)
     share = np.divide(new, stored, out=np.ones(len(new)), where=stored > 0)
