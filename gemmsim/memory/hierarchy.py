@@ -32,6 +32,7 @@ from gemmsim.memory.requests.access import Access
 from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE, WRITE_PAST_L1
 from gemmsim.memory.requests.multicast import receivers
 from gemmsim.memory.requests.shapes import Shapes
+from gemmsim.memory.requests.sums import weighted_sums
 from gemmsim.memory.types import DramTraffic
 from gemmsim.support.sorting import distinct, new_rows
 from gemmsim.support.threads import in_background
@@ -130,13 +131,13 @@ def simulate_caches(
     fetched = np.where((requests.operation == WRITE) | (requests.operation == WRITE_PAST_L1), 0, sent)
 
     def by_instruction(sectors: NDArray) -> NDArray[np.float64]:
-        return np.bincount(requests.pc, weight * sectors, minlength=instructions).astype(np.float64)
+        return weighted_sums(requests.pc, weight, sectors, instructions)
 
     def by_record(values: NDArray) -> NDArray:
         return _by_record(values, requests.record, len(trace.record_pc))
 
     to_fetch = by_instruction(fetched)
-    to_deliver = Fetched(requests, coalesced, round_to_sectors(fetched, requests.pc).astype(np.int64), local)
+    to_deliver = Fetched(requests, coalesced, round_to_sectors(fetched, requests.pc).astype(np.int32), local)
     # What does not need the footprint comes first: it may still be estimated.
     stored, shares = stored_once(requests, coalesced), _merged(trace, requests, accesses, gpu, placement)
     is_read = np.isin(requests.operation, (READ, READ_PAST_L1))
@@ -220,11 +221,11 @@ def _sent_again(
     again: NDArray[np.int64] | int = 0
     if trace.copies is not None and trace.copies.again.any():
         again = trace.copies.again.astype(np.int64)
-        of_copies = np.bincount(trace.record_pc, trace.record_weight * again, instructions)
+        of_copies = weighted_sums(trace.record_pc, trace.record_weight, again, instructions)
     if shapes.again.any():
         packets = shapes.again[shapes.of_record]
         again = again + packets
-        of_atomics = np.bincount(trace.record_pc, trace.record_weight * packets, instructions)
+        of_atomics = weighted_sums(trace.record_pc, trace.record_weight, packets, instructions)
     return again, of_copies + of_atomics, of_copies
 
 

@@ -64,17 +64,17 @@ class Fetched:
     """What L2 is to deliver to the L1s.
 
     requests, coalesced  the requests that go through L1, and their shapes
-    sectors              int64 [requests] sectors that L2 is to deliver for each request
+    sectors              int32 [requests] sectors that L2 is to deliver for each request
     local                bool [requests] which requests are to local memory
     """
 
     requests: L1Requests
     coalesced: Coalesced
-    sectors: NDArray[np.int64]
+    sectors: NDArray[np.int32]
     local: NDArray[np.bool_]
 
-    def new_to_block(self, l2: L2) -> NDArray[np.int64]:
-        """Return the sectors that DRAM delivers where no other block asks for them: int64 [requests]."""
+    def new_to_block(self, l2: L2) -> NDArray[np.int32]:
+        """Return the sectors that DRAM delivers where no other block asks for them: int32 [requests]."""
         return sectors_new_to_block(self.sectors, self.requests, self.coalesced, l2.fetch_bytes // SECTOR_BYTES)
 
 
@@ -146,11 +146,11 @@ def estimated_l2_sectors(
 
 
 def _shared_out(
-    requests: L1Requests, delivered: NDArray[np.int64], read: NDArray[np.float64], waits: NDArray[np.float64]
+    requests: L1Requests, delivered: NDArray[np.int32], read: NDArray[np.float64], waits: NDArray[np.float64]
 ) -> tuple[NDArray[np.uint16], NDArray[np.bool_]]:
     """Return what DRAM reads for each request, and for which requests it reads for other blocks, too.
 
-    delivered  int64 [requests] sectors that DRAM would deliver for each request if it did so for its block alone
+    delivered  int32 [requests] sectors that DRAM would deliver for each request if it did so for its block alone
     read       float64 [requests] share of these that it delivers
     waits      float64 [requests] share of these that a request waits for, whoever made DRAM read them
     """

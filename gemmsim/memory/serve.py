@@ -19,6 +19,7 @@ from gemmsim.memory.requests.coalescer import LINE_BYTES, SECTOR_BYTES, SECTORS_
 from gemmsim.memory.requests.generic import Split, is_remote, split_by_space
 from gemmsim.memory.requests.multicast import receivers
 from gemmsim.memory.requests.shapes import Shapes, shapes_of
+from gemmsim.memory.requests.sums import weighted_sums
 from gemmsim.memory.requests.tags import look_up
 from gemmsim.memory.requests.tiles import reach_beyond
 from gemmsim.memory.types import InstructionTraffic, RecordCost, Traffic
@@ -83,7 +84,7 @@ def serve(
         dram=caches.traffic,
     )
     cost = RecordCost(
-        wavefronts=(wavefronts + shapes.longer[of_record]).astype(np.uint16),
+        wavefronts=(wavefronts + shapes.longer.astype(np.int32)[of_record]).astype(np.uint16),
         tag_cycles=_tag_cycles(tags, caches.l2, accesses, shapes, gpu).astype(np.uint16),
         l2_sectors=caches.l2,
         dram_sectors=caches.dram,
@@ -103,7 +104,7 @@ def serve(
         repeated += tuple(f"l1tex__data_pipe_lsu_wavefronts_mem_shared{of}.sum" for of in ("", "_op_ld"))
         provenance = provenance | dict.fromkeys(repeated, Provenance.MODELLED)
     copies = np.isin(np.arange(trace.executed.shape[1]), [index for index, access in accesses.items() if access.bulk])
-    if reach_beyond(trace, copies, shapes.coalesced.sectors[of_record]):
+    if reach_beyond(trace, copies, shapes.coalesced.sectors, of_record):
         provenance = provenance | {_TILES_ARRIVE: Provenance.MODELLED}
         notes = (*notes, _BEYOND)
     if shapes.again.any():
@@ -138,8 +139,8 @@ def _tag_cycles(
     """
     stores = np.isin(shapes.pc, [i for i, access in accesses.items() if access.op in _WRITES])
     asked = -(-np.where(stores, 0, shapes.coalesced.lines) // gpu.l1.miss_lines_per_cycle)
-    asked = asked.astype(np.int32)[shapes.of_record]
-    return np.where((l2_sectors > 0) & (tags > 0), np.maximum(tags, asked), tags)
+    longer = (l2_sectors > 0) & (tags > 0)
+    return np.maximum(tags, asked.astype(np.int32)[shapes.of_record], out=tags.copy(), where=longer)
 
 
 def _part_missed(l2_sectors: NDArray[np.uint16], shapes: Shapes, touched: NDArray[np.int64]) -> NDArray[np.uint8]:
@@ -185,7 +186,7 @@ def _rows(
         return np.bincount(shapes.pc, of_shape * each, minlength=instructions).astype(np.float64)
 
     def by_record(each: NDArray) -> NDArray[np.float64]:
-        return np.bincount(trace.record_pc, weight * each, minlength=instructions).astype(np.float64)
+        return weighted_sums(trace.record_pc, weight, each, instructions)
 
     coalesced, copies = shapes.coalesced, trace.copies
     columns = {

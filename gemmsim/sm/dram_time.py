@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gemmsim.gpu.spec import GpuSpec
+from gemmsim.memory.requests.sums import weighted_sums
 from gemmsim.memory.types import RecordCost
 from gemmsim.sm.instructions import InstructionTable
 from gemmsim.sm.units.instruction import Bulk
@@ -18,8 +19,8 @@ def dram_seconds(table: InstructionTable, trace: WarpTrace, cost: RecordCost, gp
     """
     rows = table.rows
     loads = (rows["writes_registers"] > 0) | (rows["copies"] > 0) | (rows["bulk"] == int(Bulk.LOAD))
-    reads = loads[trace.record_pc]
-    sectors = trace.record_weight * cost.dram_sectors
-    read, written = float(sectors[reads].sum()), float(sectors[~reads].sum())
+    # Weights are whole numbers, so that their sums are exact, in whatever order.
+    sectors = weighted_sums(trace.record_pc, trace.record_weight, cost.dram_sectors, len(loads))
+    read, written = float(sectors[loads].sum()), float(sectors[~loads].sum())
     moved = read + written + min(read, written) * gpu.dram.turnaround
     return moved * gpu.l2.sector_bytes / (gpu.dram.peak_bytes_per_s * gpu.dram.achievable_fraction)

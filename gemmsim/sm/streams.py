@@ -104,7 +104,7 @@ class RecordedStreams:
             cost.dram_shared,
             cost.runs,
             cost.lines,
-            whole_in_sum(cost.l2_sectors * cost.merged_share),
+            whole_in_sum(cost.l2_sectors * cost.merged_share, np.int32),
             whole_in_sum(cost.atomic_us * _PS_PER_US) if cost.atomic_us.any() else cost.atomic_us,
         )
         self._partial_lines, self._remote = cost.partial_lines, cost.remote

@@ -61,12 +61,12 @@ class Repeats:
 
     of_record   unsigned integers [records]
     issued      of the instructions of streams
-    step_bytes  int64 [records] by how many bytes accesses to the GPU's memory move from one to the next
+    step_bytes  signed integers [records] by how many bytes accesses to the GPU's memory move from one to the next
     """
 
     of_record: NDArray[np.unsignedinteger]
     issued: Issued
-    step_bytes: NDArray[np.int64]
+    step_bytes: NDArray[np.signedinteger]
 
 
 def times_of(repeats: Sequence[tuple[tuple[int, int], int]], items: int) -> NDArray[np.unsignedinteger]:
@@ -80,16 +80,17 @@ def times_of(repeats: Sequence[tuple[tuple[int, int], int]], items: int) -> NDAr
 
 def steps_of(
     repeats: Sequence[Repeat], record_pc: NDArray[np.int32], record_warp: NDArray[np.int32]
-) -> NDArray[np.int64]:
+) -> NDArray[np.signedinteger]:
     """Return `Repeats.step_bytes` of records in the order of execution, whose instructions and warps these are."""
-    steps = np.zeros(len(record_pc), np.int64)
+    longest = max((int(np.abs(r.moving[:, 2]).max(initial=0)) for r in repeats), default=0)
+    steps: NDArray[np.signedinteger] = np.zeros(len(record_pc), np.int32 if longest < 1 << 31 else np.int64)
     most = np.array(
         [
             (record_warp.max(initial=0), record_pc.max(initial=0)),
             *(r.moving[:, :2].max(axis=0) for r in repeats if len(r.moving)),
         ]
     )
-    of_each = np.zeros(most.max(axis=0) + 1, np.int64)
+    of_each = np.zeros(most.max(axis=0) + 1, steps.dtype)
     for repeat in repeats:
         part, (warp, pc, step) = slice(*repeat.records), repeat.moving.T
         of_each[warp, pc] = step

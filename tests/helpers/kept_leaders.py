@@ -18,7 +18,7 @@ _OF_RECORDS = ("executed", "threads_executed", "record_start", "record_pc", "rec
 
 def check_rows(executor: Executor, leader: int) -> None:
     """Hold all rows of the registers that are said not to change against what they were when the block began, and what
-    is known of them in other blocks, too, while it is related to the next block."""
+    is known of them in other blocks, too, while it is related to the next block. Rows that differ there are noted."""
     code = executor.trace_slice
     assert code is not None
     others = np.ones(executor.micro.rows, np.bool_)
@@ -37,6 +37,8 @@ def check_rows(executor: Executor, leader: int) -> None:
     (tables,) = made
     assert np.array_equal(rows(tables.shadow), rows(tables.begun))
     assert tables.shadow.any() or executor.launch.blocks == 1
+    differ = tables.shadow.reshape(len(tables.shadow), -1, 32).any(axis=2)
+    assert tables.differs[differ].all() and not tables.differs.all()
 
 
 @contextmanager

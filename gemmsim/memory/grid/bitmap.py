@@ -40,15 +40,16 @@ class Bits:
 class Words:
     """The words of a bitmap that have any bit, in ascending order.
 
-    place   int64 [words] the number of each word
-    before  int64 [words] how many units are in those before it
+    place   int32 [words] the number of each word
+    before  int32 [words] how many units are in those before it
     word    uint64 [words]
     """
 
-    place: NDArray[np.int64]
-    before: NDArray[np.int64]
+    place: NDArray[np.int32]
+    before: NDArray[np.int32]
     word: NDArray[np.uint64]
 
     @classmethod
     def room_for(cls, words: int) -> Words:
-        return cls(np.empty(words, np.int64), np.empty(words, np.int64), np.empty(words, np.uint64))
+        """Return room for so many. Where it is not needed it costs nothing."""
+        return cls(np.empty(words, np.int32), np.empty(words, np.int32), np.empty(words, np.uint64))

@@ -158,8 +158,11 @@ def _follow(lists: Touched, visits: Visits, l2: L2, instructions: int, launches:
     groups, visited = lists.groups, np.bincount(visits.list, minlength=lists.lists)
     every = -(-int(visited[groups.list] @ (groups.entries // unit)) // _MAX_VISITS) or 1
     chosen = lists.every(unit, every, low)
+    lists.forget()
     whole = np.bincount(groups.pc, visited[groups.list] * (groups.entries // unit), instructions).astype(np.float64)
-    part = np.bincount(chosen.pc, np.repeat(visited, np.diff(chosen.start)), instructions)
+    part = np.zeros(instructions)
+    for times, begin, end in zip(visited.tolist(), chosen.start[:-1].tolist(), chosen.start[1:].tolist(), strict=True):
+        part += times * np.bincount(chosen.pc[begin:end], minlength=instructions)
     capacity_units = capacity_sectors / unit / _copies_per_line(visits, groups, l2.partitions)
     capacity = int(capacity_units * part.sum() / whole.sum())
     read, touches = np.zeros((2, instructions), np.int64)

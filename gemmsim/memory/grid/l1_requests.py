@@ -74,7 +74,7 @@ def l1_requests_of(trace: WarpTrace, shapes: Shapes, accesses: dict[int, Access]
     operation = operation_of_pc[trace.record_pc]
     record, stands_for = np.flatnonzero(operation >= 0), {}
     if trace.repeats is not None:
-        step = trace.repeats.step_bytes[record] >> SECTOR_SHIFT
+        step = trace.repeats.step_bytes[record].astype(np.int64) >> SECTOR_SHIFT
         stands_for = {"times": trace.repeats.of_record[record].astype(np.int64), "step": step}
     return L1Requests(
         record=record,

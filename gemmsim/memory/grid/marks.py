@@ -18,16 +18,16 @@ class Marks:
     """Requests in groups, as the compiled loops mark them.
 
     ends                      int64 [groups] where each group ends
-    request                   int64 [n] their numbers
-    wide                      int64 [n] how many sectors follow one another from the first one of each of its rows on; 0
+    request                   int32 [n] their numbers
+    wide                      int32 [n] how many sectors follow one another from the first one of each of its rows on; 0
                               where its shape says that
     base, shape, times, step  of all requests, as in `L1Requests`
     grain_bits                an entry stands for 2**grain_bits sectors; requests touch them together
     """
 
     ends: NDArray[np.int64]
-    request: NDArray[np.int64]
-    wide: NDArray[np.int64]
+    request: NDArray[np.int32]
+    wide: NDArray[np.int32]
     base: NDArray[np.int64]
     shape: NDArray[np.int32]
     times: NDArray[np.int64]
@@ -78,13 +78,13 @@ def in_groups(group: NDArray[np.int64], groups: int, requests: L1Requests, coale
 
     grain  sectors that an entry stands for, a power of two
     """
-    width = np.zeros(len(coalesced.sectors), np.int64)
+    width = np.zeros(len(coalesced.sectors), np.int32)
     for shape in np.unique(requests.shape).tolist():
         offset = coalesced.sector_offset[coalesced.sector_start[shape] : coalesced.sector_start[shape + 1]]
         rows = np.diff(np.flatnonzero(np.diff(offset, prepend=offset[0] - 2, append=offset[-1] + 2) != 1))
         width[shape] = rows[0] if (rows == rows[0]).all() else 0
     wide = width[requests.shape]
-    moves, order = np.flatnonzero(requests.step), np.arange(len(group))
+    moves, order = np.flatnonzero(requests.step), np.arange(len(group), dtype=np.int32)
     if len(moves):
         columns = [c[moves] for c in (group, requests.shape, requests.step, requests.times, requests.base_sector)]
         moves = moves[np.lexsort(columns[::-1])]
@@ -94,7 +94,7 @@ def in_groups(group: NDArray[np.int64], groups: int, requests: L1Requests, coale
         begins = new_rows(*alike) | (np.diff(first_sector, prepend=first_sector[0]) != wide[moves])
         first = np.flatnonzero(begins)
         wide[moves[first]] *= np.diff(first, append=len(moves))
-        order = np.append(np.flatnonzero(requests.step == 0), moves[first])
+        order = np.append(np.flatnonzero(requests.step == 0), moves[first]).astype(np.int32)
     # Small numbers are sorted several times as fast.
     order = order[np.argsort(group.astype(np.uint16)[order] if groups < 1 << 16 else group[order], kind="stable")]
     ends = np.cumsum(np.bincount(group[order], minlength=groups))

@@ -34,15 +34,15 @@ def round_to_sectors(amount: NDArray[np.float64], pc: NDArray[np.int32]) -> NDAr
 
 
 def sectors_new_to_block(
-    sectors: NDArray[np.int64], requests: L1Requests, coalesced: Coalesced, fetch_sectors: int
-) -> NDArray[np.int64]:
+    sectors: NDArray[np.int32], requests: L1Requests, coalesced: Coalesced, fetch_sectors: int
+) -> NDArray[np.int32]:
     """Return the sectors that DRAM would deliver for each request, if L2 held only what the block has asked for before.
 
     DRAM reads `fetch_sectors` neighbouring sectors, a piece, at once. So where a piece has two sectors, a block that
     goes through memory in steps of one sector finds every other sector in L2. A request counts as one that goes on in a
     piece if its first piece was asked for before.
 
-    sectors        int64 [requests] sectors that each request asks L2 for
+    sectors        int32 [requests] sectors that each request asks L2 for
     fetch_sectors  how many sectors DRAM reads at once
     """
     if fetch_sectors == 1 or not len(sectors):
@@ -59,9 +59,9 @@ def sectors_new_to_block(
     slots = slots_for(int(np.diff(requests.start[:: requests.warps_per_block]).max()))
     earliest = np.empty(len(sectors), np.bool_)
     _find_earliest(first, requests.start, requests.warps_per_block, slots, np.empty_like(slots), earliest)
-    touched = np.stack(pieces)[requests.base_sector % fetch_sectors, requests.shape] * fetch_sectors
-    delivered = np.rint(sectors * (touched / coalesced.sectors[requests.shape]))
-    return np.where(earliest, delivered, 0).astype(np.int64)
+    more = np.stack(pieces) * fetch_sectors / np.maximum(coalesced.sectors, 1)
+    delivered = np.rint(sectors * more[requests.base_sector % fetch_sectors, requests.shape])
+    return np.where(earliest, delivered, 0).astype(np.int32)
 
 
 def stored_once(requests: L1Requests, coalesced: Coalesced) -> NDArray[np.uint16]:
@@ -75,10 +75,11 @@ def stored_once(requests: L1Requests, coalesced: Coalesced) -> NDArray[np.uint16
     sectors = np.where(stores, coalesced.sectors[requests.shape], 0)
     if not stores.any():
         return sectors.astype(np.uint16)
-    block = requests.of_blocks(np.arange((len(requests.start) - 1) // requests.warps_per_block))
+    ends = requests.start[requests.warps_per_block :: requests.warps_per_block]
+    begin = int(stores.argmax())  # in the first block that stores
     stored, new = np.zeros((2, int(requests.pc.max()) + 1), np.int64)
-    for number in range(_COUNTED_BLOCKS):
-        some = np.flatnonzero(stores & (block == block[stores][0] + number))
+    for end in ends[ends > begin][:_COUNTED_BLOCKS].tolist():
+        some, begin = begin + np.flatnonzero(stores[begin:end]), end
         stored += np.bincount(requests.pc[some], sectors[some], len(stored)).astype(np.int64)
         _count_new(requests, some, coalesced, slots_for(int(sectors[some].sum())), new)
     share = np.divide(new, stored, out=np.ones(len(new)), where=stored > 0)
@@ -104,13 +105,13 @@ class Tiles:
         self.of_request += (np.cumsum(times) - times)[place]
         self.pc = np.repeat(np.arange(instructions), times.reshape(instructions, blocks).sum(axis=1))
 
-    def assign(self, sectors: NDArray[np.int64], share: NDArray[np.float64]) -> NDArray[np.uint16]:
+    def assign(self, sectors: NDArray[np.int32], share: NDArray[np.float64]) -> NDArray[np.uint16]:
         """Return how many of its sectors each request brings to L2 from DRAM: uint16 [requests].
 
         The first block that reads a tile brings it to L2 for the others. So either all requests of a tile wait for
         DRAM, or none.
 
-        sectors  int64 [requests] sectors that each request may bring
+        sectors  int32 [requests] sectors that each request may bring
         share    float64 [requests] share of the sectors that come from DRAM, one for all of a tile
         """
         size, of_tile = np.bincount(self.of_request, sectors, len(self.pc)), np.empty(len(self.pc))

@@ -18,13 +18,13 @@ class Sectors:
     """
 
     start: NDArray[np.int64]
-    sector: NDArray[np.int64]
+    sector: NDArray[np.int32]
     pc: NDArray[np.int32]
     operation: NDArray[np.uint8]
 
 
 def in_lists(
-    of: Groups, lists: int, groups: NDArray[np.int64], sector: NDArray[np.int64], count: NDArray[np.int64]
+    of: Groups, lists: int, groups: NDArray[np.int64], sector: NDArray[np.int32], count: NDArray[np.int64]
 ) -> Sectors:
     """Put what was chosen of some groups, one after the other, in `lists` lists, each in the order of its sectors. Each
     list is sorted by itself, which takes less time and memory than all of them at once.
@@ -34,10 +34,10 @@ def in_lists(
     of_list = of.list[groups]
     start = np.append(0, np.cumsum(np.bincount(of_list, count, lists))).astype(np.int64)
     ends, bits, size = np.cumsum(count), len(of.list).bit_length(), len(sector)
-    found = Sectors(start, np.empty(size, np.int64), np.empty(size, np.int32), np.empty(size, np.uint8))
+    found = Sectors(start, np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, np.uint8))
     for number in np.unique(of_list).tolist():
         mine, part = np.flatnonzero(of_list == number), slice(*start[number : number + 2].tolist())
-        key = np.concatenate([sector[ends[n] - count[n] : ends[n]] for n in mine.tolist()]) << bits
+        key = np.concatenate([sector[ends[n] - count[n] : ends[n]] for n in mine.tolist()]).astype(np.int64) << bits
         key |= np.repeat(groups[mine], count[mine])
         key.sort(kind="stable")  # several times as fast where sorted parts follow one another, as groups do
         found.sector[part] = key >> bits

@@ -118,11 +118,12 @@ class Touched:
         return _filled(sector, begins, lists[:, 4]), lists[:, 4]
 
     def _collected_alone(
-        self, groups: NDArray[np.int64], unit: int, columns: tuple[NDArray[np.int64], ...]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        self, groups: NDArray[np.int64], unit: int, columns: tuple[NDArray[np.int64], ...], low: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
         """Return the groups in another order, units of each of them as a list by itself, and how many these are.
 
         columns  as of `_collected`
+        low      the unit from which those that are returned are counted
 
         Of groups that are alike one is marked, and units are chosen for each from its words.
         """
@@ -133,15 +134,16 @@ class Touched:
         sector, count = self._collected(
             groups[single], np.arange(1, len(single) + 1), unit, tuple(column[single] for column in columns)
         )
-        sectors, counts, listed = [sector], [count], -1
+        sectors, counts, listed = [_from(low, sector)], [count], -1
+        words = Words.room_for(min(int(self.groups.entries[groups].max(initial=0)), len(self._bits.words)))
         for group, every, before in zip(groups[order].tolist(), *(c[order].tolist() for c in columns[:2]), strict=True):
             if self._first[group] != listed:
                 listed = int(self._first[group])
-                words = Words.room_for(min(int(self.groups.entries[listed]), len(self._bits.words)))
                 found = _list_words(self._marks, self._coalesced, self._bits, listed, unit, words)
             chosen = np.empty(self.groups.entries[group] // unit // every + 1, np.int64)
-            low = self._bits.low + int(self._behind[group])
-            sectors.append(chosen[: _choose_in_words(words, found, unit, -before % every, every, low, chosen)])
+            first = self._bits.low + int(self._behind[group])
+            size = _choose_in_words(words, found, unit, -before % every, every, first, chosen)
+            sectors.append(_from(low, chosen[:size]))
             counts.append(np.array([len(sectors[-1])]))
         return groups[np.append(single, order)], np.concatenate(sectors), np.concatenate(counts)
 
@@ -181,14 +183,21 @@ class Touched:
         most = -(-(before + units) // every) - -(-before // every)
         alone, those = np.flatnonzero(~together), np.flatnonzero(together)
         columns = np.full(len(alone), every), before[alone], most[alone]
-        alone, sector, count = self._collected_alone(alone, unit, columns)
+        alone, sector, count = self._collected_alone(alone, unit, columns, low)
         if len(those):
             more, more_count = self._chosen_together(those, units[those], unit, every)
-            sector, count, alone = (
-                np.concatenate(pair) for pair in ((sector, more), (count, more_count), (alone, those))
-            )
-        sector -= low
+            sector, count = np.concatenate((sector, _from(low, more))), np.concatenate((count, more_count))
+            alone = np.concatenate((alone, those))
         return in_lists(self.groups, self.lists, alone, sector, count)
+
+    def forget(self) -> None:
+        """Forget the requests and the bitmap, which may be a hundred megabytes: no more units are wanted."""
+        del self._marks, self._bits
+
+
+def _from(low: int, units: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return the numbers of units counted from one on. There may be millions, in a range of 2**30."""
+    return (units - low).astype(np.int32)
 
 
 def _filled(sector: NDArray[np.int64], begins: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -65,18 +65,12 @@ def choose_in_words(words, count, unit, first, every, low, sector):  # type: ign
     sector  int64 [n] is filled with the numbers of these units
     """
     at, chosen = np.int64(0), np.int64(first)
-    together = (np.uint64(1) << np.uint64(unit)) - np.uint64(1)
     for n in range(count):
         if n + 1 < count and words.before[n + 1] <= chosen:
             continue
-        word, number = words.word[n], words.before[n]
-        while word != 0:
-            lowest = lowest_bit(word)
-            word &= ~(together << np.uint64(lowest))
-            if number == chosen:
-                sector[at] = (low + words.place[n] * 64 + lowest) // unit
-                at, chosen = at + 1, chosen + every
-            number += 1
+        entry, skipped = low + words.place[n] * 64, chosen - words.before[n]
+        listed = _choose_in_word(words.word[n], entry, unit, skipped, every, sector, at)
+        at, chosen = at + listed, chosen + listed * every
     return at
 
 
@@ -132,22 +126,41 @@ def _collect(bits, unit, every, before, sector, first):  # type: ignore[no-untyp
     """
     number, at = np.int64(before), np.int64(first)
     chosen = -(-number // every) * every  # the next one that is listed
-    together = (np.uint64(1) << np.uint64(unit)) - np.uint64(1)
     w = _next(bits, 0)
     while w >= 0:
         word = _take(bits, w)
-        if number + bits_in(word) // unit <= chosen:
-            number += bits_in(word) // unit
-            word = np.uint64(0)
-        while word != 0:
-            lowest = lowest_bit(word)
-            word &= ~(together << np.uint64(lowest))
-            if number == chosen:
-                sector[at] = (bits.low + w * 64 + lowest) // unit
-                at, chosen = at + 1, chosen + every
-            number += 1
+        listed = _choose_in_word(word, bits.low + w * 64, unit, chosen - number, every, sector, at)
+        at, chosen, number = at + listed, chosen + listed * every, number + bits_in(word) // unit
         w = _next(bits, w)
     return at - first
+
+
+def _choose_in_word(word, entry, unit, skipped, every, sector, at):  # type: ignore[no-untyped-def]
+    """List every `every`-th unit of a word behind the first ones, and return how many.
+
+    entry    that of the word's first bit
+    skipped  how many units are left out first
+    sector   int64 [n] is filled with the numbers of these units, from `at` on
+    """
+    units, listed, chosen = bits_in(word) // unit, np.int64(0), np.int64(skipped)
+    if chosen >= units:
+        return listed
+    lowest = lowest_bit(word)
+    run = word >> np.uint64(lowest)
+    if run & (run + np.uint64(1)) == 0:  # they follow one another, as they do mostly
+        while chosen < units:
+            sector[at + listed] = (entry + lowest) // unit + chosen
+            listed, chosen = listed + 1, chosen + every
+        return listed
+    together, number = (np.uint64(1) << np.uint64(unit)) - np.uint64(1), np.int64(0)
+    while word != 0:
+        lowest = lowest_bit(word)
+        word &= ~(together << np.uint64(lowest))
+        if number == chosen:
+            sector[at + listed] = (entry + lowest) // unit
+            listed, chosen = listed + 1, chosen + every
+        number += 1
+    return listed
 
 
 def _next(bits, first):  # type: ignore[no-untyped-def]

@@ -12,6 +12,7 @@ from gemmsim.support.sorting import distinct
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro
 from gemmsim.trace import words as executor_words
+from gemmsim.trace.differences.operation_rows import operation_rows
 from gemmsim.trace.differences.rules import rules_of
 from gemmsim.trace.engine.differences import words
 from gemmsim.trace.engine.recorded import recorded
@@ -119,6 +120,8 @@ class Tables:
         self._saved = np.zeros((words.RESULTS, WARP_LANES), np.uint32)
         self._outcome = np.zeros((words.RESULTS, padded), np.uint32)
         self._rules = rules_of(executor.micro)
+        code = executor.code if executor.trace_slice is None else executor.trace_slice
+        self._operation_rows, known = operation_rows(executor.micro, code)
         self._copies = np.zeros((words.COPY_SLOTS, words.COPY_WORDS), np.int64)
         self.own = np.zeros(words.OWN_WORDS, np.int64)
         self.vectors[0], self._same[0] = 0, 1
@@ -130,8 +133,9 @@ class Tables:
         evaluations = min(_MOST_EVALUATIONS, max(_LEAST_EVALUATIONS, _MOST_BLOCK_EVALUATIONS // len(blocks)))
         self.own[words.EVALUATIONS_LEFT], self.own[words.LOADS_LEFT] = evaluations, _MOST_LOADS
         self.own[words.DATA_LEFT] = _MOST_OF_DATA
-        self._fill(executor)
         self._start(executor)
+        self.differs = known | self.shadow.reshape(len(self.shadow), -1, WARP_LANES).any(axis=2)
+        self._fill(executor)
 
     def bounds(self, number: int) -> tuple[int, int] | None:
         """Return the least and the greatest difference of a vector over the blocks that are left; None where it is not
@@ -164,6 +168,9 @@ class Tables:
             words.SHARED_AT: self._shared,
             words.LOCAL_AT: self._local,
             words.THREADS_AT: self.threads,
+            words.OPERATION_ROWS_AT: self._operation_rows,
+            words.DIFFERS_AT: self.differs,
+            words.REGISTERS_AT: executor.state.registers,
         }
         numbers = {
             words.BLOCKS: self.vectors.shape[1],

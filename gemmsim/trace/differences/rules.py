@@ -99,12 +99,17 @@ def _shift_rule(name: str, immediates: list[int]) -> _Rule | None:
 def rules_of(program: MicroProgram) -> NDArray[np.int64]:
     """Return the rule of each micro-operation as the compiled code reads it: int64 [micro-operations, RULE_WORDS]."""
     operations = list(load().values())
-    sink = range(program.ones + 1, program.ones + 1 + _SINK_ROWS)
+    sink = sink_of(program)
     table = np.zeros((len(program.code), words.RULE_WORDS), np.int64)
     for row, code in zip(table, program.code.tolist(), strict=True):
         if code[micro.OP] < len(operations):
             _fill(row, code, operations[code[micro.OP]], sink)
     return table
+
+
+def sink_of(program: MicroProgram) -> range:
+    """Return the rows to which results are written that nobody reads."""
+    return range(program.ones + 1, program.ones + 1 + _SINK_ROWS)
 
 
 def _fill(row: NDArray[np.int64], code: list[int], op: Op, sink: range) -> None:

@@ -113,30 +113,31 @@ class Buffers:
         self._addresses = None
         if c[words.ISSUED] >= len(self.pc):
             _check_length(2 * len(self.pc), _MOST_ISSUED, "execute instructions")
-            self.pc = _doubled(self.pc)
+            self.pc = _doubled(self.pc, c[words.ISSUED])
         if c[words.SYNCS] >= len(self.syncs) - _MOST_SYNCS:
-            self.syncs = _doubled(self.syncs)
+            self.syncs = _doubled(self.syncs, c[words.SYNCS])
         self.make_room(room, 1, room + 1)
 
     def make_room(self, records: int, segments: int, patterns: int) -> None:
         """Make arrays twice as long, and again, until so many more fit in."""
         c = self.counters
         self._addresses = None
-        while c[words.SEGMENTS] > len(self.segment_warp) - segments:
-            self.segment_warp = _doubled(self.segment_warp)
-            self.segment_start, self.segment_record = _doubled(self.segment_start), _doubled(self.segment_record)
-        while c[words.RECORDS] >= len(self.record_pc) - records:
+        while (used := c[words.SEGMENTS]) > len(self.segment_warp) - segments:
+            self.segment_warp = _doubled(self.segment_warp, used)
+            self.segment_start = _doubled(self.segment_start, used)
+            self.segment_record = _doubled(self.segment_record, used)
+        while (used := c[words.RECORDS]) >= len(self.record_pc) - records:
             _check_length(2 * len(self.record_pc), _MOST_KEPT, "access memory")
             _check_memory(2 * len(self.record_pc))
-            self.record_pc, self.record_pattern = _doubled(self.record_pc), _doubled(self.record_pattern)
-            self.record_base, self.record_mover = _doubled(self.record_base), _doubled(self.record_mover)
-        while c[words.PATTERNS] >= len(self.patterns) - patterns:
+            self.record_pc, self.record_pattern = _doubled(self.record_pc, used), _doubled(self.record_pattern, used)
+            self.record_base, self.record_mover = _doubled(self.record_base, used), _doubled(self.record_mover, used)
+        while (used := c[words.PATTERNS]) >= len(self.patterns) - patterns:
             if 2 * len(self.patterns) > words.HASH_SLOTS // 2:
                 raise GemmsimError(
                     f"the kernel's accesses have more than {len(self.patterns)} different shapes: "
                     "analyse a smaller problem"
                 )
-            self.patterns = _doubled(self.patterns)
+            self.patterns = _doubled(self.patterns, used)
 
     def known_patterns(self) -> Patterns:
         patterns = int(self.counters[words.PATTERNS])
@@ -177,7 +178,8 @@ class Buffers:
         warp = self.segment_warp[:segments]
         records = _ByWarp(warp, self.segment_record[:segments], int(c[words.RECORDS]), warps)
         pcs = _ByWarp(warp, self.segment_start[:segments], int(c[words.ISSUED]), warps)
-        syncs = self.syncs[: int(c[words.SYNCS])]
+        syncs, self.syncs = self.syncs[: int(c[words.SYNCS])], np.empty((0, words.SYNC_WORDS), np.int64)
+        self.record_mover = np.empty(0, np.int32)
         repeats = None
         if self.repeats:
             record_warp = np.repeat(warp, np.diff(self.segment_record[:segments], append=c[words.RECORDS]))
@@ -257,9 +259,10 @@ def _check_memory(records: int) -> None:
         )
 
 
-def _doubled(array: NDArray) -> NDArray:
+def _doubled(array: NDArray, used: np.int64) -> NDArray:
+    """Return an array twice as long that begins with the items in use: the pages of others cost nothing."""
     larger = np.empty((2 * len(array), *array.shape[1:]), array.dtype)
-    larger[: len(array)] = array
+    larger[:used] = array[:used]
     return larger
 
 

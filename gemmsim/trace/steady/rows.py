@@ -34,7 +34,9 @@ class Rows:
 
     def of(self, words: NDArray) -> NDArray:
         """Return a copy of the words of these rows: [warps, words of all rows] become [warps, words of these]."""
-        return words.reshape(len(words), -1, WARP_LANES)[:, self._numbers].reshape(len(words), -1)
+        rows = words.reshape(len(words), -1, WARP_LANES)
+        # Several times as fast as indexing: all of them exist, so that nothing is clipped.
+        return rows.take(self._numbers, axis=1, mode="clip").reshape(len(words), -1)
 
     def put(self, some: NDArray, words: NDArray) -> None:
         """Write words of these rows, as `of` returns them, to where they are among those of all rows."""
@@ -45,6 +47,11 @@ class Rows:
         returns it."""
         some = (words != 0).any(axis=0).reshape(-1, WARP_LANES).any(axis=1)  # quicker of truth values
         return set(self.begins[some].tolist())
+
+    def beside(self, begin: int, end: int) -> NDArray[np.bool_]:
+        """Return which words of these rows are not among those from `begin` to `end` of all rows: bool [words]."""
+        word = (self.begins[:, None] + np.arange(WARP_LANES)).reshape(-1)
+        return (word < begin) | (word >= end)
 
     def places(self, of_these: NDArray[np.int64], length: int) -> NDArray[np.int64]:
         """Return where words are among all of some warps, `length` each, that have these places among those of these

@@ -91,6 +91,8 @@ class Skipping:
         self.warps = executor.launch.warps_per_block
         self.cuts: list[Cut] = []
         self.left_out = 0  # instructions
+        # What `stream_of_block` returned last, and how many instructions had been issued then
+        self._stream, self._stream_stop = np.zeros(0, np.int64), -1
         self._repeats = False  # whether loops are looked for that are like those that were cut
         known = executor.cutting.proofs
         if code.ctypes.data not in known:
@@ -174,12 +176,15 @@ class Skipping:
     def stream_of_block(self, most: int) -> NDArray[np.int64]:
         """Return the last instructions of the block, `most` at most, each with its warp above bit 32."""
         stop, last = int(self._counters[words.ISSUED]), int(self._counters[words.SEGMENTS])
+        if stop == self._stream_stop and most <= len(self._stream):
+            return self._stream[-most:]
         begin = max(self._issued, stop - most)
         first = max(self._segment, int(np.searchsorted(self._buffers.segment_start[:last], begin, side="right")) - 1)
         length = np.diff(np.append(np.maximum(self._buffers.segment_start[first:last], begin), stop))
         warp = self._buffers.segment_warp[first:last] - self._counters[words.WARP_BASE]
         stream = np.repeat(warp.astype(np.int64) << 32, length)
         stream += self._buffers.pc[begin:stop]
+        self._stream, self._stream_stop = stream, stop
         return stream
 
     def attempt(self, lengths: list[int], warps: range) -> Generator[int, None, int]:

@@ -221,11 +221,10 @@ class States:
 
         unread  words that are written before they are read
         """
-        read, known = np.ones((2, 1, self.words.shape[-1]), np.bool_)  # of what is not known, only what moves is
-        read[:, unread] = False
-        for at in self._unknown:
-            known[:, at : at + WARP_LANES] = False
-        compared = self._rows.of(read) & (self._rows.of(known) | (self._step != 0))
+        compared = self._rows.beside(unread.start, unread.stop)
+        if self._unknown:  # of what is not known, only what moves is compared
+            known = np.repeat([at not in self._unknown for at in self._rows.place], WARP_LANES)
+            compared = compared & (known | (self._step != 0))
         expected = self._begin
         for state in self.words[:2]:
             expected = expected + self._step

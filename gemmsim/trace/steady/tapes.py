@@ -76,6 +76,7 @@ class Tapes:
         known = None if blocks is None else _of_one(blocks[:, asked])
         ends = frozenset(states.changing), frozenset(states.unknown_rows)
         tape.rows.clear()  # the tables have them
+        tape.moves = list(dict.fromkeys(tape.moves))  # an instruction may be executed many times
         kept = self._kept[way] = self._kept.pop(way, [])
         kept.insert(0, _Kept(tape, tuple(tables), asked, known, *ends))
         self._rows += kept[0].rows - sum(one.rows for one in kept[_MOST_KEPT:])
@@ -143,11 +144,10 @@ def _renamed(before: NDArray[np.int64] | None, now: NDArray[np.int64] | None) ->
     if not some.any():
         return {}
     pairs = np.unique(before[some] << 32 | now[some] & 0xFFFFFFFF)
-    old, new = pairs >> 32, (pairs & 0xFFFFFFFF).astype(np.uint32).view(np.int32).astype(np.int64)
-    apart = (old <= 0) | (new <= 0)
-    if (old != new)[apart].any() or len(np.unique(old)) < len(old) or len(np.unique(new)) < len(new):
+    numbers = dict(zip((pairs >> 32).tolist(), pairs.astype(np.int32).tolist(), strict=True))
+    if len(numbers) < len(pairs) or len(set(numbers.values())) < len(pairs):
         return None
-    return dict(zip(old.tolist(), new.tolist(), strict=True))
+    return numbers if all(old == new or min(old, new) > 0 for old, new in numbers.items()) else None
 
 
 def way_of(

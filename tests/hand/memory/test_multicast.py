@@ -40,7 +40,7 @@ def test_tiles_that_reach_beyond_their_array(sectors: list[int], moved: int, map
     rows = ([128, moved], [1, 2], [maps, maps])
     syncs = Syncs(np.array([0, 1, 2]), np.array([0, 1]), np.arange(2), np.zeros(2), np.zeros(2), *map(np.array, rows))
     trace = replace(trace, pc_start=np.array([0, 1, 3]), pc=np.array([1, 0, 1], np.int32), syncs=syncs)
-    assert reach_beyond(trace, np.array([False, True]), np.array([4, sectors[0], 99, sectors[1]])) is beyond
+    assert reach_beyond(trace, np.array([False, True]), np.array([99, 4, *sectors]), np.array([1, 2, 0, 3])) is beyond
 
 
 def test_threads_of_arithmetic_by_opcode() -> None:

@@ -30,6 +30,8 @@ def test_words_of_some_rows(numbers: set[int], warps: int) -> None:
     rows.put(some, written)
     assert np.array_equal(written, np.where(chosen, words, 0))
     assert np.array_equal(words.reshape(-1)[rows.places(np.arange(some.size), 7 * 32)], some.reshape(-1))
+    word = np.arange(7 * 32)[chosen]
+    assert rows.beside(40, 100).tolist() == [not 40 <= at < 100 for at in word.tolist()]
     assert rows.begins.tolist() == [32 * number for number in sorted(numbers)]
 
 

@@ -9,7 +9,7 @@ from gemmsim.trace import micro
 from gemmsim.trace import words as executor
 from gemmsim.trace.engine.differences import words
 from gemmsim.trace.engine.differences.lane_differences import guard_differs, relate_lanes
-from gemmsim.trace.engine.differences.vectors import must_be_zero, shadow_of, tables_of
+from gemmsim.trace.engine.differences.vectors import any_differs, must_be_zero, note_row, shadow_of, tables_of
 from gemmsim.trace.llvm.primitives import (
     any_of_row,
     call_part,
@@ -215,6 +215,9 @@ def relate(context, registers, op, active, mask):
     Returns 0, or UNRELATED where they are not known any more.
     """
     kind, own = get_n32(op, micro.OP), tables_of(context)
+    number = np.int64(op - get_u64(context, executor.CODE_AT)) // (4 * micro.COLUMNS)
+    if kind < _LANE_OPERATIONS and not any_differs(own, registers, number):
+        return np.int64(0)
     set_i64(own, words.AT, np.int64(op))
     varying, status = guard_differs(own, registers, op, active), np.int64(0)
     guard = shadow_of(own, registers, op, micro.GUARD)
@@ -228,7 +231,10 @@ def relate(context, registers, op, active, mask):
     if status != 0 or kind == _NOP:
         return status
     if kind < _LANE_OPERATIONS:
-        relate_lanes(context, registers, op, active, mask)
+        rule = moved(get_u64(own, words.RULES_AT), 8 * words.RULE_WORDS * number)
+        # What must not differ for `same_for_all` is no longer among what does.
+        varying = guard_differs(own, registers, op, active) if varying != 0 else varying
+        relate_lanes(own, rule, registers, op, mask, varying)
         return status
     if mask == 0:
         return status
@@ -250,6 +256,7 @@ def relate(context, registers, op, active, mask):
         _relate_mbarrier(own, registers, op, mask)
     elif kind == _EXCHANGE:
         _relate_exchange(own, registers, op, mask)
+        note_row(own, row_of(registers, op, micro.RESULT))
     elif kind == _MULTIPLY:
         _relate_matrix(own, registers, op)
     elif kind == _MULTIPLY_WARPGROUP:

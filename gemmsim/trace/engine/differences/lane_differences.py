@@ -6,7 +6,6 @@ import numpy as np
 
 from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, TRUTH, WORD, subroutine
 from gemmsim.trace import micro
-from gemmsim.trace import words as executor
 from gemmsim.trace.engine.differences import words
 from gemmsim.trace.engine.differences.halves import relate_halves, unknown_lanes
 from gemmsim.trace.engine.differences.vectors import (
@@ -14,9 +13,9 @@ from gemmsim.trace.engine.differences.vectors import (
     evaluate,
     memo_slot,
     mixed,
+    note_row,
     shadow_of,
     shadow_row,
-    tables_of,
 )
 from gemmsim.trace.llvm.primitives import (
     alike_lanes,
@@ -174,28 +173,27 @@ def _key(own, rule, registers, op, lane, exact, varying):
     return key | np.uint64(1)
 
 
-@subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, WORD, WORD)
-def relate_lanes(context, registers, op, active, mask):
+@subroutine(NOTHING, ADDRESS, ADDRESS, ADDRESS, ADDRESS, WORD, WORD)
+def relate_lanes(own, rule, registers, op, mask, varying):
     """Set the shadows of what a micro-operation on lanes is about to write for the lanes in `mask`.
 
-    active  lanes on the warp's path: those for which the guard differs by block have results that differ, too
+    rule     see `gemmsim.trace.differences.rules`
+    varying  lanes on the warp's path for which the guard differs by block: they have results that differ, too
     """
-    own = tables_of(context)
-    number = np.int64(op - get_u64(context, executor.CODE_AT)) // (4 * micro.COLUMNS)
-    rule = moved(get_u64(own, words.RULES_AT), 8 * words.RULE_WORDS * number)
-    varying, written = guard_differs(own, registers, op, active), mask
+    written = mask
     if get_u32(op, micro.FLAGS) & micro.UNIFORM != 0:
         written = _FULL if mask != 0 else mask
         varying = _FULL if varying != 0 else varying
     some = False
     for i in range(get_i64(rule, words.SOURCES)):
         some |= any_of_row(shadow_row(own, moved(registers, 4 * get_i64(rule, words.SOURCE_AT + i))))
-    if not some and varying == 0:
-        for j in range(get_i64(rule, words.RESULTS_COUNT)):
-            at = moved(registers, 4 * get_i64(rule, words.RESULT_AT + j))
-            splat_row(shadow_row(own, at), np.uint32(0), written)
-    else:
+    if some or varying != 0:
         _relate_differing(own, rule, registers, op, written | varying, varying)
+    for j in range(get_i64(rule, words.RESULTS_COUNT)):
+        at = moved(registers, 4 * get_i64(rule, words.RESULT_AT + j))
+        if not some and varying == 0:
+            splat_row(shadow_row(own, at), np.uint32(0), written)
+        note_row(own, at)
 
 
 @subroutine(WORD, ADDRESS, ADDRESS, ADDRESS, ADDRESS, WORD)

@@ -10,10 +10,12 @@ from gemmsim.trace import words as executor
 from gemmsim.trace.engine.differences import words
 from gemmsim.trace.llvm.primitives import (
     alike_lanes,
+    any_of_row,
     get_i32,
     get_i64,
     get_n32,
     get_u8,
+    get_u16,
     get_u32,
     get_u64,
     lane_operation,
@@ -288,6 +290,31 @@ def shadow_row(own, row):
 def shadow_of(own, registers, op, column):
     """Return the address of the shadow of the row whose word offset is in that column of a micro-operation."""
     return shadow_row(own, row_of(registers, op, column))
+
+
+@subroutine(ADDRESS, ADDRESS, ADDRESS)
+def _differs_at(own, row):
+    """Return the address of what is known of a row of registers, see `words.DIFFERS`."""
+    return moved(get_u64(own, words.DIFFERS_AT), np.int64(row - get_u64(own, words.REGISTERS_AT)) >> 7)
+
+
+@subroutine(TRUTH, ADDRESS, ADDRESS, INDEX)
+def any_differs(own, registers, number):
+    """Whether any row may differ by block that operation `number` of the code, one on lanes, reads or writes."""
+    known, n = _differs_at(own, registers), np.int64(0)
+    rows = moved(get_u64(own, words.OPERATION_ROWS_AT), 2 * words.OPERATION_ROWS * number)
+    while n < get_u16(rows, 0):
+        n += 1
+        if get_u8(known, get_u16(rows, n)) != 0:
+            return True
+    return False
+
+
+@subroutine(NOTHING, ADDRESS, ADDRESS)
+def note_row(own, row):
+    """Note whether any word of a row of registers differs by block, after its shadow was set."""
+    known, differs = _differs_at(own, row), any_of_row(shadow_row(own, row))
+    set_u8(known, 0, (get_u8(known, 0) & words.OFTEN) | np.int64(words.DIFFERS if differs else 0))
 
 
 @subroutine(ADDRESS, ADDRESS)

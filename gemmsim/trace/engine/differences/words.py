@@ -28,7 +28,14 @@ EXCLUSIONS, BOUNDED_AT = 34, 35
 # int64 [COPY_SLOTS, COPY_WORDS], by the address of the micro-operation: the dimensions of the last tile it copied, 0
 # where there was none, and the vector by which it moves; then of each dimension what `copies` says
 COPIES_AT, COPY_SLOTS, COPY_WORDS = 36, 64, 32
-OWN_WORDS = 37
+# uint16 [micro-operations, OPERATION_ROWS]: how many rows decide whether an operation on lanes is looked at, and which
+# they are; and uint8 [warps, rows] of each row of registers, see `OFTEN`, and the address of these registers
+OPERATION_ROWS_AT, DIFFERS_AT, REGISTERS_AT = 37, 38, 39
+OWN_WORDS = 40
+OPERATION_ROWS = 18  # a count, a guard, MAX_SOURCE_ROWS and RESULTS
+# A row's bits: some word differs in some block; it is not noted whether any does, as loads write there, too. Where no
+# bit is set, all words are those of the leader in every block.
+DIFFERS, OFTEN = 1, 2
 # Numbers of the vectors that stand for differences that are not followed, and for such in the upper half of a word
 # alone, whose lower half is the leader's: both are 0 for the leader alone.
 UNKNOWN, UNKNOWN_HIGH = 1, 2
