@@ -117,7 +117,7 @@ def simulate_caches(
     else:
         lines = np.bincount(requests.of_blocks(np.arange(len(blocks))), coalesced.lines[requests.shape], len(blocks))
         sample = SampledBlocks(blocks, trace.weight, lines, trace.repeats is not None)
-        residents = residents_of_sample(sample, relation, placement, l1_bytes // gpu.l1.line_bytes)
+        residents = residents_of_sample(sample, relation, placement, l1_bytes // gpu.l1.line_bytes, not of_stacks)
         footprint = in_background(
             lambda: estimate(relation, arrays_store(requests, local), coalesced, instructions, wave),
             worth_a_thread=len(requests.pc) > _WORTH_A_THREAD,

@@ -28,8 +28,8 @@ def look_up(cache, line, asked, whole, operation):  # type: ignore[no-untyped-de
     """Look up a line. Return the sectors of `asked` that hit, as bits.
 
     A read leaves all sectors of `asked` valid, a write those of `whole`. Any use of a line that is there counts as use
-    again, but while its fetch is under way. A last use changes nothing of when its line was used, and brings no line
-    that is absent.
+    again, but while its fetch is under way. A last use changes nothing of when its line was used, brings no line that
+    is absent, and ends that a line is kept.
     """
     cache.state[_USES] += 1
     row, way = _set_of(cache, line), 0
@@ -47,7 +47,7 @@ def look_up(cache, line, asked, whole, operation):  # type: ignore[no-untyped-de
     present = cache.entries[row, way] & 15
     if operation == LAST_READ:
         if present:
-            cache.entries[row, way] |= valid
+            cache.entries[row, way] = (cache.entries[row, way] | valid) & ~_KEPT
         return asked & present
     cache.entries[row, way] |= valid
     cache.used[row, way] = cache.state[_USES]

@@ -64,7 +64,9 @@ class _Group:
     times: int
 
 
-def residents_of_sample(sample: SampledBlocks, relation: Relation, placement: Placement, l1_lines: int) -> Residents:
+def residents_of_sample(
+    sample: SampledBlocks, relation: Relation, placement: Placement, l1_lines: int, spread: bool
+) -> Residents:
     """Return, for each group drawn, the blocks that run at its places of an SM: those of generations before, the group
     itself, and those of the generation after.
 
@@ -73,6 +75,8 @@ def residents_of_sample(sample: SampledBlocks, relation: Relation, placement: Pl
     that is in none of them is replayed in its own group.
 
     l1_lines  lines that L1 has room for: so many generations run before that they look up twice as many
+    spread    whether places are spread over the time of a block. What L2 keeps of local memory is replayed for the
+              blocks that count alone, so these have to run together
     """
     heaviest = int(np.argmax(sample.weight))
     lookups = placement.resident_blocks_per_sm * max(int(sample.lines[heaviest]), 1)
@@ -85,7 +89,7 @@ def residents_of_sample(sample: SampledBlocks, relation: Relation, placement: Pl
     groups = [(group, -1) for group in drawn] + [(_group_of(placement, int(sample.blocks[n])), n) for n in rest]
     first_place, start, members = [0], [0], list[_Member]()
     for group, only in groups:
-        for place in _places(group, placement, 0 if sample.cut else before):
+        for place in _places(group, placement, 0 if sample.cut else before, spread):
             for block, counts, wait in place:
                 like = int(relation.like[block])
                 counted = counts and only in (-1, like)
@@ -105,7 +109,7 @@ def residents_of_sample(sample: SampledBlocks, relation: Relation, placement: Pl
     )
 
 
-def _places(group: _Group, placement: Placement, before: int) -> list[list[tuple[int, bool, float]]]:
+def _places(group: _Group, placement: Placement, before: int, spread: bool) -> list[list[tuple[int, bool, float]]]:
     """Return what runs at each place of the group's SM: blocks, whether each counts, and how long its place waits.
 
     The first generation begins together with nothing before it; a later one is spread over the time of a block.
@@ -117,7 +121,7 @@ def _places(group: _Group, placement: Placement, before: int) -> list[list[tuple
     places: list[list[tuple[int, bool, float]]] = [[] for _ in range(size)]
     for number, of in enumerate(runs):
         for place, block in enumerate(placement.group(group.sm, of).tolist()):
-            wait = place / size if generation and not places[place] else 0.0
+            wait = place / size if spread and generation and not places[place] else 0.0
             places[place].append((block, number == len(earlier), wait))
     return [place for place in places if place]
 
