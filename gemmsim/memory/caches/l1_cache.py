@@ -31,8 +31,8 @@ from gemmsim.memory.requests.coalescer import LINE_BYTES
 
 _LINE_NUMBER_BYTES = 6
 # Primitive polynomials over GF(2) of degrees 0 to 12: bit i is the coefficient of x^i. Those of degrees 6 to 10 are
-# among the four under which eight rows of 2^k lines at equal distances, as blocks of an SM read them, fall into the same
-# sets least.
+# among the four under which eight rows of 2^k lines at equal distances, as blocks of an SM read them, fall into the
+# same sets least.
 _POLYNOMIALS = (0x1, 0x3, 0x7, 0xB, 0x19, 0x37, 0x73, 0xCB, 0x1E7, 0x3E9, 0x74D, 0x8E7, 0x10EB)
 
 
