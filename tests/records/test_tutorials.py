@@ -24,7 +24,6 @@ ROW_US = 0.6  # of a launch in a row, from begin to end, beside the cycles of it
     [
         (51, "hgemm_8x8_half8", 4),  # 16 % too fast before HFMA2 took both halves of the FMA pipe
         (52, "hgemm_8x8_half8", 4),
-        (50, "hgemm_sliced_hfma2", 4),
     ],
 )
 def test_launches_in_a_row(number: int, kernel: str, pct: float) -> None:
