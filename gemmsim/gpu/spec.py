@@ -76,6 +76,7 @@ class L1:
     miss_lines_per_cycle: int  # lines that a load which misses asks L2 for; until then it holds the tag stage
     tag_bank_flips: tuple[int, ...]  # element i: bits of the tag bank's number that bit i of the line number inverts
     ways: int
+    fetch_lookups: int  # for how many look-ups of warps that take turns a line is on its way; its use is no use again
     hit_latency_cycles: tuple[float, float, float]  # from load to use; 32, 64 and 128 bits a thread
     miss_bytes_per_cycle: float  # from L2 to one SM
     miss_interval_cycles: float  # from one load to registers that misses to the next, at least
@@ -86,8 +87,7 @@ class L1:
     tagged_after_shared_requests: int  # how many requests after a shared one take that extra time
     store_bytes_per_cycle: float  # from one SM to L2
     partial_line_cycles: float  # added to the time of a store on its way to L2 for each line written in part
-    # added to the wavefronts of a copy to shared memory (LDGSTS) in the data stage: 32, 64 and 128 bits a thread
-    copy_cycles: tuple[int, int, int]
+    copy_cycles: tuple[int, int, int]  # added to a copy's (LDGSTS) wavefronts: 32, 64 and 128 bits a thread
     zeros_cycles: float  # that a copy which reads nothing and writes zeros takes the data stage at least
 
 

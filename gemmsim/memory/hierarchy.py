@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.memory.caches.l1 import replay_l1
-from gemmsim.memory.caches.l1_cache import L1Cache, l1_cache
+from gemmsim.memory.caches.l1_cache import l1_cache
 from gemmsim.memory.caches.l2 import L2Start, L2State
 from gemmsim.memory.caches.merging import competing_blocks, in_step, kept, kept_by_tiles
 from gemmsim.memory.caches.slices import atomic_us
@@ -83,12 +83,6 @@ class CacheResults:
     l2_after: L2State | None
 
 
-def _l1(gpu: GpuSpec, l1_bytes: int) -> L1Cache:
-    """Return an empty L1. What it fetches is on its way for as many look-ups as it asks L2 for lines in that time."""
-    fetch = round(gpu.l2.hit_latency_cycles * gpu.l1.miss_lines_per_cycle)
-    return l1_cache(l1_bytes, gpu.l1.unified_bytes, gpu.l1.ways, fetch)
-
-
 def simulate_caches(
     trace: WarpTrace,
     launch: Launch,
@@ -124,7 +118,7 @@ def simulate_caches(
         )
     # What is asked of L2 one after the other may be hundreds of megabytes. Of a sample, only local memory is replayed.
     listed = None if footprint is None else np.isin(shapes.pc, of_stacks)
-    l1 = replay_l1(requests, residents, coalesced, _l1(gpu, l1_bytes), listed)
+    l1 = replay_l1(requests, residents, coalesced, l1_cache(l1_bytes, gpu.l1), listed)
     made = requests.of_blocks(np.bincount(residents.block, residents.times, minlength=len(blocks)))
     asked, hit, weight = coalesced.sectors[requests.shape], l1.hits / made, trace.record_weight[requests.record]
     sent = np.where(requests.operation == READ, asked - hit, asked)

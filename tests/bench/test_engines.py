@@ -77,8 +77,7 @@ def test_l1_and_l2_replay(rate: Rate) -> None:
     placement = place(alone(len(trace.blocks)), gpu.sm, done.occupancy.blocks_per_sm)
     residents = residents_of_grid(trace.blocks, placement)
     l2, near = gpu.l2, residents.sm % gpu.l2.partitions
-    unified = gpu.l1.unified_bytes
-    cache = l1_cache(unified - done.occupancy.carveout_bytes, unified, gpu.l1.ways, 256)
+    cache = l1_cache(gpu.l1.unified_bytes - done.occupancy.carveout_bytes, gpu.l1)
     group = np.arange(len(requests.pc))
 
     def run() -> None:

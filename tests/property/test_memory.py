@@ -120,13 +120,12 @@ def test_caches(  # type: ignore[no-untyped-def]
     gpu = replace(
         gpu,
         sm=replace(gpu.sm, count=sms),
-        l1=replace(gpu.l1, unified_bytes=l1[1], ways=l1[2]),
+        l1=replace(gpu.l1, unified_bytes=l1[1], ways=l1[2], fetch_lookups=fetch_lookups),
         l2=replace(
             gpu.l2,
             size_bytes=l2[0],
             ways=l2[1],
             partitions=partitions,
-            hit_latency_cycles=fetch_lookups,  # a line a cycle
             fetch_bytes=32,  # 64: tests/hand/memory/test_l2.py
         ),
     )

@@ -16,6 +16,7 @@ import pytest
 from numpy.typing import NDArray
 from requests_builder import coalesced_of, requests_of
 
+from gemmsim.gpu.load import load_gpu
 from gemmsim.memory.caches.l1 import replay_l1
 from gemmsim.memory.caches.l1_cache import l1_cache
 from gemmsim.memory.grid.residents import Residents
@@ -129,7 +130,7 @@ def hits(order: Order, lines: int) -> NDArray[np.bool_]:
     coalesced.sector_whole[-1] = False
     one = np.array([0, 1])
     residents = Residents(nothing, one, one, nothing, nothing, nothing + 1, np.zeros(1), nothing[:, None])
-    found = replay_l1(requests, residents, coalesced, l1_cache(lines * 128, 256 << 10, 4, 265))
+    found = replay_l1(requests, residents, coalesced, l1_cache(lines * 128, load_gpu("h200").l1))
     return found.hits == coalesced.sectors[order % 8]
 
 

@@ -89,6 +89,7 @@ RULES: dict[str, Rule] = {
     "l1.miss_lines_per_cycle": _SIZE,
     "l1.tag_bank_flips": _STRUCTURE,
     "l1.ways": _SIZE,
+    "l1.fetch_lookups": _STRUCTURE,
     "l1.miss_bytes_per_cycle": _RATE,
     "l1.fill_bytes_per_cycle": _RATE,
     "l1.fill_turn": _STRUCTURE,

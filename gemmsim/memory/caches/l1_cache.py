@@ -27,6 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.gpu.spec import L1
 from gemmsim.memory.requests.coalescer import LINE_BYTES
 
 _LINE_NUMBER_BYTES = 6
@@ -58,16 +59,16 @@ class L1Cache:
     hash: NDArray[np.int64]
 
 
-def l1_cache(l1_bytes: int, unified_bytes: int, ways: int, fetch_lookups: int) -> L1Cache:
-    """Return an L1 of `l1_bytes`, of an SM whose unified array has `unified_bytes`.
+def l1_cache(l1_bytes: int, l1: L1) -> L1Cache:
+    """Return an L1 of which shared memory leaves `l1_bytes`.
 
-    There are tags for all of the array, rounded up to a power of two, but no more than 4096 sets.
+    There are tags for all of the unified array, rounded up to a power of two, but no more than 4096 sets.
     """
-    degree = max(0, unified_bytes // (LINE_BYTES * ways) - 1).bit_length()
+    degree = max(0, l1.unified_bytes // (LINE_BYTES * l1.ways) - 1).bit_length()
     degree = min(degree, len(_POLYNOMIALS) - 1)
-    shape = (1 << degree, ways)
+    shape = (1 << degree, l1.ways)
     entries, came, used = (np.zeros(shape, np.int64) for _ in range(3))
-    return L1Cache(l1_bytes // LINE_BYTES, fetch_lookups, entries, came, used, np.zeros(4, np.int64), _hash(degree))
+    return L1Cache(l1_bytes // LINE_BYTES, l1.fetch_lookups, entries, came, used, np.zeros(4, np.int64), _hash(degree))
 
 
 def _hash(degree: int) -> NDArray[np.int64]:

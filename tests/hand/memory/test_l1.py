@@ -179,7 +179,9 @@ def test_what_is_asked_of_l2_is_listed_only_for_shapes_of_which_it_is_wanted() -
     residents = Residents(nothing[:1], one, one, *(nothing[:1],) * 2, np.ones(1, int), np.zeros(1), nothing[:1, None])
     for wanted, listed in ((None, [0, 1]), ([True, False], [0]), ([False, True], [1]), ([False] * 2, [])):
         mask = None if wanted is None else np.array(wanted)
-        found = replay_l1(requests, residents, coalesced_of([[0], [0]]), l1_cache(512, 512, 4, 0), mask)
+        found = replay_l1(
+            requests, residents, coalesced_of([[0], [0]]), l1_cache(512, replace(GPU.l1, unified_bytes=512)), mask
+        )
         assert found.hits.tolist() == [0, 0, 1, 1] and found.l2_requests.tolist() == [1, 1, 0, 0]
         assert found.to_l2.request.tolist() == listed and found.to_l2.start.tolist() == [0, len(listed)]
         assert (4 * found.to_l2.line).tolist() == [0] * len(listed)
