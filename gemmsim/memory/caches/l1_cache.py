@@ -17,7 +17,9 @@ makes a line stay: a load of the same sector or of another one, and stores, in w
 the first is under way does not.
 
 The hash of the hardware is not known. Ours takes the number of a line as a polynomial over two elements, modulo a
-primitive one: any aligned 2^n lines fall into all 2^n sets evenly, and so do those 2, 4, 8 ... apart.
+primitive one: any aligned 2^n lines fall into all 2^n sets evenly, and so do those 2, 4, 8 ... apart. (By line number
+modulo the sets, a column of A in a naive 4096 GEMM would be in one set; a T4 finds 97.3 % of its sectors in L1,
+dmalt/SGEMM_CUDA.)
 """
 
 from __future__ import annotations

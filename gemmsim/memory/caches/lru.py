@@ -1,7 +1,6 @@
 """A set-associative cache with sectored lines and LRU replacement: functions over arrays, for the replay of L2.
 
-The replay of L1 takes only `set_of` and `sectors_in` from here: it keeps a line and its sectors in one word, and has a
-replacement of its own (`l1_loop._look_up`).
+The replay of L1 takes only `sectors_in` from here: what an L1 keeps is in `l1_cache`.
 
 The state of L2 is `tags`, int64 [sets, ways], -1 where empty, and one or more masks, uint8 [sets, ways], in which
 bit s is for sector s of the line. The ways of a set are in the order of use, the most recent first. A hit moves its
@@ -13,24 +12,12 @@ from __future__ import annotations
 import numpy as np
 
 
-def set_of(line, sets):  # type: ignore[no-untyped-def]
-    """Return the set of a line. The line's number is multiplied by 2**64 / golden ratio, and high bits of the product
-    are taken.
-
-    Hardware spreads lines by undisclosed hashes (Accel-Sim, ISCA'20, finds and models them for L2); any hash that mixes
-    well avoids, as they do, that power-of-two strides fall into few sets. With the line number modulo the sets, an L1
-    of up to 16 ways would hit 2.7 % of the sectors of a naive 4096 GEMM, whose column of A is then one set; a T4
-    counted 97.3 % (dmalt/SGEMM_CUDA), this hash gives 99.2 %.
-    """
-    return np.int64(((np.uint64(line) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)) % np.uint64(sets))
-
-
 def even_set_of(line, sets):  # type: ignore[no-untyped-def]
     """Return the set of a line of L2: the part behind the point of its number times the golden ratio, times the sets.
 
     Lines one after another fall into all sets evenly, as those of an array fill the L2 of an H200: of 30 MiB that SMs
     near to both of its partitions read over and over, which are 60 MiB there, 18 % are lost, of 28 MiB 0.3 %
-    (tests/records/h200_l2.json). Sets drawn at random, as by `set_of`, would lose 39 and 16 %.
+    (tests/records/h200_l2.json). Sets drawn at random would lose 39 and 16 %.
     """
     part = (np.uint64(line) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
     return np.int64((part * np.uint64(sets)) >> np.uint64(32))
