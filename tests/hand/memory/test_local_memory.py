@@ -12,7 +12,7 @@ from gemmsim.gpu.load import load_gpu
 from gemmsim.memory.caches.l1 import L2Requests
 from gemmsim.memory.caches.stack_reuse import stack_traffic
 from gemmsim.memory.grid.placement import Placement
-from gemmsim.memory.grid.residents import Residents
+from gemmsim.memory.grid.residents import Residents, residents_of_grid
 from gemmsim.memory.grid.stacks import stack_places
 from gemmsim.memory.requests.cache_operations import READ, WRITE
 from gemmsim.memory.serve import serve
@@ -49,6 +49,22 @@ def test_blocks_use_the_places_of_those_that_ended() -> None:
     generation = np.array([0, 0, 0, 0, 1, 1, 1])
     places = stack_places(Placement(sm, generation, np.zeros(2, np.int64), 2))
     assert places.tolist() == [0, 2, 1, 3, 2, 3, 0]
+
+
+def test_a_last_use_ends_that_a_line_is_kept() -> None:
+    """Word 0 is loaded twice, and its line kept; after its last use four others take the places of all four lines."""
+    once = [(LOAD, word(number)) for number in (1, 2, 3, 4)]
+    twice = [(LOAD, word(0)), (LOAD, word(0))]
+    assert hits(served([[*twice, *once, (LAST, word(0))]]), "ld") == 4 + 4
+    assert hits(served([[*twice, (LAST, word(0)), *once, (LAST, word(0))]]), "ld") == 4 + 4 + 0
+
+
+def test_blocks_of_the_second_generation_wait_until_their_place_is_due() -> None:
+    """Two places of one SM, three generations: block 3 begins half a block after block 2, and block 5 after block 4."""
+    nothing = np.zeros(6, np.int64)
+    found = residents_of_grid(np.arange(6), Placement(nothing, np.array([0, 0, 1, 1, 2, 2]), nothing[:1], 2))
+    assert (found.first_place.tolist(), found.start.tolist()) == ([0, 2], [0, 3, 6])
+    assert (found.block.tolist(), found.wait.tolist()) == ([0, 2, 4, 1, 3, 5], [0, 0, 0, 0, 0.5, 0])
 
 
 @pytest.mark.parametrize("sms", [1, 2])
