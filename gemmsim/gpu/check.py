@@ -19,7 +19,9 @@ MAY_BE_ZERO = (  # keys that begin so may be 0
     "shared.reserved_bytes_per_block",
     "shared.carveouts_bytes",
     "launch.",
-    "l1.tag_bank_flips",
+    "l1.set_flips",
+    "l1.spare_lines",
+    "l1.lost_lines",
     "l1.partial_line_cycles",
     "l1.copy_cycles",
     "l1.zeros_cycles",
@@ -102,7 +104,7 @@ def _rules(gpu: GpuSpec) -> Iterator[tuple[bool, str]]:
     """Yield (holds, message) for each rule; the user reads the message where the rule does not hold."""
     sm, shared, l1, l2, clock = gpu.sm, gpu.shared, gpu.l1, gpu.l2, gpu.clock
     most, a_block, reserved = shared.max_bytes_per_sm, shared.max_bytes_per_block, shared.reserved_bytes_per_block
-    threads, carveouts, flips = sm.max_threads_per_block, shared.carveouts_bytes, l1.tag_bank_flips
+    threads, carveouts, flips = sm.max_threads_per_block, shared.carveouts_bytes, l1.set_flips
     yield re.fullmatch(r"sm_\d{2,3}", gpu.arch) is not None, f"arch must look like 'sm_90', not '{gpu.arch}'"
     barriers = f"sm.max_barriers_per_block ({sm.max_barriers_per_block})"
     yield sm.max_barriers_per_block >= 16, f"{barriers} is below 16: instructions name barriers 0 to 15"
@@ -122,8 +124,8 @@ def _rules(gpu: GpuSpec) -> Iterator[tuple[bool, str]]:
     yield l2.size_bytes >= set_bytes, f"l2.size_bytes ({l2.size_bytes}) is below one set of lines, {set_bytes}"
     sectors = l1.line_bytes % l1.sector_bytes == 0 and l2.line_bytes % l2.sector_bytes == 0
     yield sectors, "line_bytes must be a multiple of sector_bytes in l1 and l2"
-    flips_fit = max(flips) < 4 and len(flips) <= 32
-    yield flips_fit, "l1.tag_bank_flips must be at most 32 numbers below 4, the number of tag banks"
+    flips_fit = 0 < max(flips) < 4096 and len(flips) <= 48
+    yield flips_fit, "l1.set_flips must be at most 48 numbers below 4096, one of them above 0"
     far, near = l2.far_latency_cycles, l2.hit_latency_cycles
     yield far >= near, f"l2.far_latency_cycles ({far:g}) is below l2.hit_latency_cycles ({near:g})"
     base, boost = clock.sm_base_hz, clock.sm_boost_hz

@@ -74,8 +74,10 @@ class L1:
     sector_bytes: int
     tag_lines_per_cycle: int  # number of tag banks, each of which looks up one line a cycle
     miss_lines_per_cycle: int  # lines that a load which misses asks L2 for; until then it holds the tag stage
-    tag_bank_flips: tuple[int, ...]  # element i: bits of the tag bank's number that bit i of the line number inverts
     ways: int
+    set_flips: tuple[int, ...]  # element i: bits of the set's number that bit i of the line number inverts; 0, 1: bank
+    spare_lines: int  # a tag bank that has data for no more lines loses some
+    lost_lines: tuple[int, int, int]  # how many then: at a hit, where one is replaced, where a tag is to spare
     fetch_lookups: int  # for how many look-ups of warps that take turns a line is on its way; its use is no use again
     hit_latency_cycles: tuple[float, float, float]  # from load to use; 32, 64 and 128 bits a thread
     miss_bytes_per_cycle: float  # from L2 to one SM
@@ -182,10 +184,7 @@ class Warpgroup:
 
 @dataclass(frozen=True, slots=True)
 class Mio:
-    """Queues and units (MIO) that a memory instruction passes between issue and the data stage of the SM.
-
-    Each sub-partition has a queue and an address unit.
-    """
+    """Queues and address units (MIO), one of each a sub-partition, between issue and the data stage of the SM."""
 
     queue_entries: int  # instructions that a sub-partition's queue and its address unit hold together
     shared_entries: int  # requests in the SM's queue behind the address units; 0: there is no such queue

@@ -99,8 +99,7 @@ class Cache:
         return of_set[line], victim
 
 
-# Primitive polynomials over GF(2), the coefficient of x^n in bit n, for 2 and 4 sets.
-POLYNOMIALS = {1: 0b1, 2: 0b11, 4: 0b111}
+L1Numbers = tuple[int, int, int, int, Sequence[int], int, Sequence[int]]  # as of L1Cache
 
 
 @dataclass
@@ -112,40 +111,60 @@ class Line:
 
 
 class L1Cache:
-    """Sets of lines in order of use, the most recent last, with room for fewer lines than there are tags.
+    """Sets of lines in order of use, the most recent last; each bank of sets has room for fewer lines than it has tags.
 
-    A line is under way in the turn in which it comes, for `fetch_lookups` look-ups.
+    A line is under way in the turn in which it comes, for `fetch_lookups` look-ups. `flips`: which bits of a set's
+    number each bit of a line's number inverts. `lost`: how many lines a full bank loses at a hit, at a line that takes
+    another one's place and at one that finds a tag to spare.
     """
 
-    def __init__(self, size_bytes: int, unified_bytes: int, ways: int, fetch_lookups: int) -> None:
-        self.room, self.ways, self.fetch_lookups, self.hand = size_bytes // 128, ways, fetch_lookups, 0
+    def __init__(
+        self,
+        size_bytes: int,
+        unified_bytes: int,
+        ways: int,
+        fetch_lookups: int,
+        flips: Sequence[int],
+        spare_lines: int,
+        lost: Sequence[int],
+    ) -> None:
+        self.ways, self.fetch_lookups, self.flips, self.lost = ways, fetch_lookups, flips, lost
         self.number = self.turn = 0
-        sets = 1
-        while sets * ways * 128 < unified_bytes:
-            sets *= 2
-        self.sets: list[OrderedDict[int, Line]] = [OrderedDict() for _ in range(sets)]
+        count = 1
+        while count * ways * 128 < unified_bytes:
+            count *= 2
+        self.sets: list[OrderedDict[int, Line]] = [OrderedDict() for _ in range(count)]
+        self.banks = [self.sets[bank::4] for bank in range(min(4, count))]
+        self.hands = [0] * len(self.banks)
+        self.room = size_bytes // 128 // len(self.banks)
+        self.full = max(1, self.room - spare_lines)
 
-    def set_of(self, line: int) -> OrderedDict[int, Line]:
-        """The remainder of a division without carries."""
-        divisor = POLYNOMIALS[len(self.sets)]
-        while line.bit_length() >= divisor.bit_length() > 1:
-            line ^= divisor << line.bit_length() - divisor.bit_length()
-        return self.sets[line if len(self.sets) > 1 else 0]
+    def set_number(self, line: int) -> int:
+        number = 0
+        for bit, flipped in enumerate(self.flips):
+            if line >> bit & 1:
+                number ^= flipped
+        return number % len(self.sets)
 
     def under_way(self, line: Line) -> bool:
         return line.turn == self.turn and self.number - line.number < self.fetch_lookups
 
-    def make_room(self, of_set: OrderedDict[int, Line]) -> None:
-        if len(of_set) < self.ways:
-            if sum(map(len, self.sets)) < self.room:
-                return
-            self.hand += 1
-            while not self.sets[self.hand % len(self.sets)]:
-                self.hand += 1
-            of_set = self.sets[self.hand % len(self.sets)]
+    def victim(self, of_set: OrderedDict[int, Line]) -> int:
         there = [number for number, line in of_set.items() if not self.under_way(line)]
         others = [number for number in there if not of_set[number].kept]
-        del of_set[next(iter(others or there or of_set))]
+        return next(iter(others or there or of_set))
+
+    def lose(self, bank: int, lines: int) -> None:
+        """The hand of a bank goes to so many sets that have lines. A set whose lines are all under way loses none."""
+        sets = self.banks[bank]
+        while lines and any(sets):
+            of_set = sets[self.hands[bank] % len(sets)]
+            self.hands[bank] += 1
+            if of_set:
+                lines -= 1
+                victim = self.victim(of_set)
+                if not self.under_way(of_set[victim]) or sum(map(len, sets)) > self.room:
+                    del of_set[victim]
 
     def use_again(self, of_set: OrderedDict[int, Line], line: int) -> None:
         of_set[line].kept = True
@@ -159,10 +178,18 @@ class L1Cache:
         if self.room == 0 or op in ("atom", "red", "past"):
             return wanted
         self.number, self.turn = self.number + 1, turn
-        of_set = self.set_of(line)
+        number = self.set_number(line)
+        of_set, bank = self.sets[number], number % len(self.banks)
         known = line in of_set
+        lost = 0
+        if sum(map(len, self.banks[bank])) >= self.full:
+            lost = self.lost[0 if known else 1 if len(of_set) == self.ways else 2]
         if not known:
-            self.make_room(of_set)
+            if len(of_set) == self.ways:
+                del of_set[self.victim(of_set)]
+            elif lost:
+                self.lose(bank, 1)
+                lost -= 1
             of_set[line] = Line(set(), turn, self.number)
         of_set.move_to_end(line)
         if known and not self.under_way(of_set[line]):
@@ -170,6 +197,7 @@ class L1Cache:
         valid = of_set[line].valid
         missing = [s for s in wanted if s not in valid]
         valid.update(whole if op == "st" else wanted)
+        self.lose(bank, lost)
         return ([] if known else wanted) if op == "st" else missing
 
 
@@ -190,7 +218,7 @@ def replay(
     program: Program,
     trace: WarpTrace,
     place: Mapping[int, tuple[int, int]],
-    l1: tuple[int, int, int, int],
+    l1: L1Numbers,
     l2: tuple[int, int],
     resident: int,
     warm: bool = False,

@@ -98,11 +98,12 @@ def test_packets_of_atomics(requests: list[twin.Lanes]) -> None:
     traces(),
     st.integers(1, 3),
     st.integers(1, 2),
-    st.sampled_from([(0, 256, 2), (128, 256, 2), (384, 512, 2), (512, 512, 1), (1024, 2048, 4), (2048, 2048, 4)]),
+    st.sampled_from([(0, 256, 2), (128, 256, 2), (384, 512, 2), (512, 512, 1), (1024, 4096, 4), (4096, 4096, 4)]),
     st.sampled_from([(1024, 4), (1024, 2), (65536, 4)]),
     st.booleans(),
     st.integers(1, 2),
     st.sampled_from([0, 3, 265]),
+    st.sampled_from([(0, (1, 2, 5)), (1, (1, 2, 5)), (5, (0, 1, 2)), (0, (0, 0, 1))]),
 )
 @settings(max_examples=80, deadline=None)
 def test_caches(  # type: ignore[no-untyped-def]
@@ -114,13 +115,21 @@ def test_caches(  # type: ignore[no-untyped-def]
     warm: bool,
     partitions: int,
     fetch_lookups: int,
+    room: tuple[int, tuple[int, int, int]],
 ) -> None:
     built = program(*MNEMONICS)
     gpu = load_gpu("h200")
     gpu = replace(
         gpu,
         sm=replace(gpu.sm, count=sms),
-        l1=replace(gpu.l1, unified_bytes=l1[1], ways=l1[2], fetch_lookups=fetch_lookups),
+        l1=replace(
+            gpu.l1,
+            unified_bytes=l1[1],
+            ways=l1[2],
+            fetch_lookups=fetch_lookups,
+            spare_lines=room[0],
+            lost_lines=room[1],
+        ),
         l2=replace(
             gpu.l2,
             size_bytes=l2[0],
@@ -144,7 +153,7 @@ def test_caches(  # type: ignore[no-untyped-def]
         built,
         trace,
         where,
-        (*l1, fetch_lookups),
+        (*l1, fetch_lookups, gpu.l1.set_flips, *room),
         l2,
         resident,
         warm,

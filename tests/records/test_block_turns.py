@@ -21,9 +21,6 @@ BEGIN_US = 2.5  # of what is predicted for `turns.cu`, before the first step and
 WORK_CYCLES = 944  # that one block of 256 threads with 64 multiply-adds (KIND 0) works behind its barrier, measured
 LAUNCH_US, COLD_LAUNCH_US = 5.0, 3.0  # of what was measured for `block_tiles.cu`, in a launch between two events
 TOO_SLOW = ([[16, 16, 16, 1, 1], 2], [[8, 8, 8, 1, 1], 4])
-# A few lines that L1 loses move these from one way of taking turns to another (deviation 48).
-OTHER_TURNS = ([[64, 64, 8, 4, 8], 2, 768, 1408], [[64, 64, 8, 4, 8], 3, 1152, 1408])
-TURNS_OFF = pytest.mark.xfail(strict=True, reason="9 % too fast or 11 % too slow from L2 since model 39 (deviation 48)")
 TEN_PERCENT_OFF = pytest.mark.xfail(strict=True, reason="8 to 10 % too slow from L2 (deviation 48)")
 TURN_ROWS = {tuple(row[:6]): row[6:] for row in TURNS["rows"]}
 
@@ -98,11 +95,7 @@ def test_on_an_h200_blocks_that_compete_do_not_all_wait_for_dram() -> None:
 
 @pytest.mark.parametrize(
     "row",
-    [
-        pytest.param(row, marks=TURNS_OFF if row[:4] in OTHER_TURNS else (), id=str(row))
-        for row in TILES["rows"]
-        if row[1] in (2, 3)
-    ],
+    [pytest.param(row, id=str(row)) for row in TILES["rows"] if row[1] in (2, 3)],
 )
 def test_tiles_of_blocks_that_compete(row: list[Any]) -> None:
     """In L2 and from DRAM. Blocks of two warps that have sub-partitions of their own wait too long (deviation 48)."""

@@ -1,7 +1,7 @@
 """Which lines an H200's L1 keeps: sequences of accesses of one warp, and what hit (h200_l1_lines.json).
 
-The sequences were drawn at random there, and are drawn anew here: `SEQUENCES` has how. The hash of the hardware is not
-known, so shares are compared, and not single lines.
+The sequences were drawn at random there, and are drawn anew here: `SEQUENCES` has how. So shares are compared, and not
+single lines. Where they depend much on what is drawn, it is drawn several times.
 """
 
 from __future__ import annotations
@@ -135,14 +135,18 @@ def hits(order: Order, lines: int) -> NDArray[np.bool_]:
 
 
 def compared(kind: str) -> list[tuple[dict[str, Any], list[float], list[float]]]:
-    """For each sequence of a kind: its numbers, hits in % as measured, and as predicted."""
+    """For each sequence of a kind: its numbers, hits in % as measured, and as predicted: the mean of some draws."""
     found = []
+    draws = 6 if kind.startswith("rows") else 1
     for number, (of, lines, numbers, measured) in enumerate(RECORD["sequences"]):
         if of == kind and numbers.get("first") != "load twice at once":
-            random = np.random.default_rng(number)
-            order, counted = SEQUENCES[kind](random, **numbers)
-            hit = hits(order + 8 * 16384 * int(random.integers(0, 200)), lines)
-            found.append((numbers, measured, [100 * float(hit[of].mean()) if hit[of].size else 0.0 for of in counted]))
+            shares = []
+            for draw in range(draws):
+                random = np.random.default_rng(number + 1000 * draw)
+                order, counted = SEQUENCES[kind](random, **numbers)
+                hit = hits(order + 8 * 16384 * int(random.integers(0, 200)), lines)
+                shares.append([100 * float(hit[of].mean()) if hit[of].size else 0.0 for of in counted])
+            found.append((numbers, measured, np.mean(shares, axis=0).tolist()))
     return found
 
 
@@ -151,14 +155,14 @@ def compared(kind: str) -> list[tuple[dict[str, Any], list[float], list[float]]]
     [
         ("strided", 0, 0),
         ("touched", 0, 0),
-        ("kept", 1, 10),
-        ("scattered", 3, 5),
-        ("uniform", 2, 4),
-        ("hot", 3, 7),
-        ("rows", 4, 7),
-        ("used_again", 3, 13),
-        ("once", 5, 9),
-        ("rows_stored", 8, 17),  # rows that are read twice and then stored elsewhere stay longer there
+        ("kept", 0.2, 1),
+        ("scattered", 2, 3),
+        ("uniform", 0.5, 1.5),
+        ("hot", 2, 6),
+        ("rows", 2, 4),
+        ("used_again", 0.5, 3),
+        ("once", 1, 2),
+        ("rows_stored", 6, 14),  # rows that are read twice and then stored elsewhere stay longer there
     ],
 )
 def test_hits(kind: str, mean: float, most: float) -> None:
@@ -169,9 +173,11 @@ def test_hits(kind: str, mean: float, most: float) -> None:
 
 
 def test_lines_one_after_another_over_and_over() -> None:
-    """All hit up to 93 % of what there is room for. From there on they lose more on an H200 than here (deviation 3)."""
+    """All hit up to 93 % of what there is room for. From there on an H200 finds up to 31 points fewer the last time,
+    where it is not known which of the lines used again a full set loses (deviation 3)."""
     ran = [(measured, found) for _, measured, found in compared("again")]
     full = [found for measured, found in ran if measured == [100.0, 100.0]]
     assert full == [[100.0, 100.0]] * 19
-    more = [here - there for measured, found in ran for there, here in zip(measured, found, strict=True)]
-    assert 5 < np.mean(more) < 13
+    for time, mean, most in ((0, 1.3, 26), (1, 3.2, 31)):
+        apart = [abs(found[time] - measured[time]) for measured, found in ran]
+        assert np.mean(apart) <= mean and max(apart) <= most

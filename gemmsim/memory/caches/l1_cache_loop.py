@@ -11,11 +11,14 @@ from gemmsim.memory.requests.cache_operations import LAST_READ, READ
 
 _KEPT = 16  # bit of an entry: its line is kept; below it are the valid sectors, above it is the line's number
 _ENTRY_BITS = 5
-_HELD, _HAND, _USES, _TURN = 0, 1, 2, 3  # elements of `L1Cache.state`
+_USES, _TURN = 0, 1  # elements of `L1Cache.state`
+_HIT, _REPLACED, _SPARE = 0, 1, 2  # elements of `L1Cache.lost_lines`
 
 
 def empty(cache):  # type: ignore[no-untyped-def]
     cache.entries[:] = -1
+    cache.held[:] = 0
+    cache.hand[:] = 0
     cache.state[:] = 0
 
 
@@ -40,20 +43,20 @@ def look_up(cache, line, asked, whole, operation):  # type: ignore[no-untyped-de
     valid = asked if reads else whole
     if way == ways:
         if operation != LAST_READ:
-            way = _room(cache, row)
-            cache.entries[row, way] = line << _ENTRY_BITS | valid
-            cache.came[row, way] = cache.used[row, way] = cache.state[_USES]
+            _bring(cache, row, line, valid)
         return np.int64(0)
     present = cache.entries[row, way] & 15
-    if operation == LAST_READ:
-        if present:
-            cache.entries[row, way] = (cache.entries[row, way] | valid) & ~_KEPT
-        return asked & present
-    cache.entries[row, way] |= valid
-    cache.used[row, way] = cache.state[_USES]
-    if not _under_way(cache, row, way):
-        _keep(cache, row, way)
-    return asked & (present if reads else np.int64(15))
+    found = asked & (present if reads else np.int64(15))
+    if operation != LAST_READ:
+        cache.entries[row, way] |= valid
+        cache.used[row, way] = cache.state[_USES]
+        if not _under_way(cache, row, way):
+            _keep(cache, row, way)
+    elif present:
+        cache.entries[row, way] = (cache.entries[row, way] | valid) & ~_KEPT
+    if _is_full(cache, row):
+        _lose_lines(cache, row, cache.lost_lines[_HIT])
+    return found
 
 
 def _set_of(cache, line):  # type: ignore[no-untyped-def]
@@ -70,27 +73,51 @@ def _under_way(cache, row, way):  # type: ignore[no-untyped-def]
     return came > cache.state[_TURN] and cache.state[_USES] - came < cache.fetch_lookups
 
 
-def _room(cache, row):  # type: ignore[no-untyped-def]
-    """Return a way of set `row` for a new line, which takes the place of another one if all lines are in use."""
-    sets, ways = cache.entries.shape
-    free = 0
-    while free < ways and cache.entries[row, free] != -1:
-        free += 1
-    if free == ways:
-        return _victim(cache, row)
-    if cache.state[_HELD] < cache.lines:
-        cache.state[_HELD] += 1
-        return free
-    hand = cache.state[_HAND]
-    found = ways
-    while found == ways:
-        hand = (hand + 1) % sets
-        found = 0
-        while found < ways and cache.entries[hand, found] == -1:
-            found += 1
-    cache.state[_HAND] = hand
-    cache.entries[hand, _victim(cache, hand)] = -1
-    return free
+def _bring(cache, row, line, valid):  # type: ignore[no-untyped-def]
+    """Let a line come to set `row`, where it takes the place of another one if all tags are in use."""
+    ways, way, lost = cache.entries.shape[1], 0, np.int64(0)
+    while way < ways and cache.entries[row, way] != -1:
+        way += 1
+    full, spare = _is_full(cache, row), way < ways
+    if full:
+        lost = cache.lost_lines[_SPARE if spare else _REPLACED]
+    if spare:
+        if lost:
+            _lose_lines(cache, row, np.int64(1))
+            lost -= 1
+        cache.held[_bank(cache, row)] += 1
+    else:
+        way = _victim(cache, row)
+    cache.entries[row, way] = line << _ENTRY_BITS | valid
+    cache.came[row, way] = cache.used[row, way] = cache.state[_USES]
+    _lose_lines(cache, row, lost)
+
+
+def _bank(cache, row):  # type: ignore[no-untyped-def]
+    return row & (len(cache.held) - 1)
+
+
+def _is_full(cache, row):  # type: ignore[no-untyped-def]
+    return cache.held[_bank(cache, row)] >= cache.full_lines
+
+
+def _lose_lines(cache, row, count):  # type: ignore[no-untyped-def]
+    """Let the hand of the bank of set `row` go to so many of its sets that have lines, each of which loses one.
+
+    A set of which all lines are being fetched loses none, unless the bank has no data left.
+    """
+    bank, banks = _bank(cache, row), len(cache.held)
+    sets = cache.entries.shape[0] // banks
+    for _ in range(count):
+        for _ in range(sets):
+            here = cache.hand[bank] * banks + bank
+            cache.hand[bank] = (cache.hand[bank] + 1) % sets
+            victim = _victim(cache, here)
+            if victim != -1:
+                if not _under_way(cache, here, victim) or cache.held[bank] > cache.bank_lines:
+                    cache.entries[here, victim] = -1
+                    cache.held[bank] -= 1
+                break
 
 
 def _keep(cache, row, way):  # type: ignore[no-untyped-def]
@@ -111,7 +138,7 @@ def _keep(cache, row, way):  # type: ignore[no-untyped-def]
 
 def _victim(cache, row):  # type: ignore[no-untyped-def]
     """Return the way of a set whose line is replaced: the least recently used of those that are not kept; where there
-    is none, of those that are; where all are being fetched, of these.
+    is none, of those that are; where all are being fetched, of these. -1: the set is empty.
     """
     victim, rank = -1, 3
     for way in range(cache.entries.shape[1]):

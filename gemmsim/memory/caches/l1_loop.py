@@ -86,7 +86,7 @@ def _request(requests, residents, lines, cache, counted, to_l2, member, i):  # t
     for j in range(lines.start[index], lines.start[index + 1]):
         line, asked = (base >> 2) + lines.line[j], lines.sectors[j]
         found = np.int64(0)
-        if cache.lines and (operation <= WRITE or operation == LAST_READ):
+        if cache.bank_lines and (operation <= WRITE or operation == LAST_READ):
             found = look_up(cache, line, asked, lines.whole[j], operation)
         if times == 0:
             continue

@@ -1,8 +1,8 @@
 """The tag stage of L1: four banks of tags, each of which looks up one line of a request a cycle.
 
-Which bank holds a line follows from its number by exclusive or. The bits (`l1.tag_bank_flips`) were found on an H200
-(own microbenchmark, Nsight Compute's l1tex__t_set_conflicts and l1tex__t_output_wavefronts of 513 access patterns, up
-to 512 MB apart): with them the wavefronts of every pattern come out as counted.
+Which bank holds a line follows from its number by exclusive or: the lowest two bits of the number of its set
+(`l1.set_flips`, see `caches.l1_cache`). With them the wavefronts of 513 access patterns, up to 512 MB apart, come out
+as an H200 counted (own microbenchmark, Nsight Compute's l1tex__t_set_conflicts and l1tex__t_output_wavefronts).
 
 In one pass each bank looks up one of the lines of a request; it takes them in the order of the lanes that want them
 first. If a load misses L1, the data stage serves the lines of one pass together, and the passes one after another. So
@@ -27,7 +27,7 @@ from gemmsim.gpu.spec import L1
 from gemmsim.memory.native_loops import native_loop
 from gemmsim.memory.requests.coalescer import LINE_SHIFT
 
-HASHED_BANKS = 4  # the number of banks for which `l1.tag_bank_flips` is a hash
+HASHED_BANKS = 4  # the number of banks for which `l1.set_flips` is a hash
 _CACHED_RESULTS = 1 << 16
 _look_up = native_loop("requests/tags_loop", "look_up")
 
@@ -38,11 +38,12 @@ Line = TypeVar("Line", int, NDArray[np.int64])
 def bank_of(line: Line, flips: tuple[int, ...]) -> Line:
     """Return the tag bank of a line, or of each of several, from the line's number (address / 128).
 
-    Bit i of the line's number inverts the bits flips[i] of the bank's number. Bits beyond `flips` do not count.
+    Bit i of the line's number inverts the bits flips[i] of its set's number, of which the lowest two are the bank. Bits
+    beyond `flips` do not count.
     """
     bank = line & 0
     for bit, flipped in enumerate(flips):
-        bank ^= flipped * (line >> bit & 1)
+        bank ^= flipped % HASHED_BANKS * (line >> bit & 1)
     return bank
 
 
@@ -121,7 +122,7 @@ def look_up(
     """
     line = (base >> np.uint64(LINE_SHIFT)).astype(np.int64)
     shapes, width = lanes.line.shape
-    banks = TagBanks(l1.tag_lines_per_cycle, l1.tag_lines_per_cycle == HASHED_BANKS, _bank_bits(l1.tag_bank_flips))
+    banks = TagBanks(l1.tag_lines_per_cycle, l1.tag_lines_per_cycle == HASHED_BANKS, _bank_bits(l1.set_flips))
     workspace = Workspace(
         distinct=np.zeros((shapes, width), np.int64),
         number=np.full((shapes, width), -1, np.int8),

@@ -144,7 +144,7 @@ def test_set_takes_every_number_in_every_unit_of_its_kind() -> None:
         ("h200", "sm.sub_partitions=3", "must divide"),
         ("h200", "l1.sector=48", "multiple of sector_bytes"),
         ("h200", "sm.max_barriers_per_block=15", "instructions name barriers 0 to 15"),
-        ("h200", "l1.tag_bank_flips=1,2,4", "at most 32 numbers below 4"),
+        ("h200", "l1.set_flips=1,2,4096", "at most 48 numbers below 4096"),
     ],
 )
 def test_one_clear_line(name: str, override: str, message: str) -> None:

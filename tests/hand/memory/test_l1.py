@@ -10,6 +10,7 @@ from requests_builder import coalesced_of, requests_of
 from trace_builder import Accesses, Lanes, launch, program, warp_trace
 
 from gemmsim.gpu.load import load_gpu
+from gemmsim.gpu.spec import L1
 from gemmsim.memory.caches.l1 import replay_l1
 from gemmsim.memory.caches.l1_cache import l1_cache
 from gemmsim.memory.grid.residents import Residents
@@ -32,9 +33,15 @@ def sector(number: int) -> Lanes:
     return [32 * number] * 32
 
 
+def l1_of(lines: int, **changed: object) -> L1:
+    """An L1 of so many lines, which loses none before it has no room."""
+    none = {"spare_lines": 0, "lost_lines": (0, 0, 1)}
+    return replace(GPU.l1, unified_bytes=128 * lines, **none | changed)
+
+
 def served(*blocks: list[Accesses], sms: int = 1, resident: int = 1) -> Traffic:
     """Blocks 0, 1, ...: what their warps access, on an L1 of four lines."""
-    gpu = replace(GPU, sm=replace(GPU.sm, count=sms), l1=replace(GPU.l1, unified_bytes=4 * 128, ways=FULLY_ASSOCIATIVE))
+    gpu = replace(GPU, sm=replace(GPU.sm, count=sms), l1=l1_of(4, ways=FULLY_ASSOCIATIVE))
     trace = warp_trace(5, dict(enumerate(blocks)))
     return serve(PROGRAM, launch((len(blocks), 1, 1)), trace, gpu, 4 * 128, resident)
 
@@ -84,15 +91,46 @@ def test_what_comes_while_a_line_is_fetched_is_no_use_again() -> None:
     assert (together[6], together[13]) == (4, 0) and (apart[6], apart[13]) == (0, 0)
 
 
-@pytest.mark.parametrize("lost", [0, 1])
-def test_where_tags_are_left_but_no_room_another_set_loses_a_line(lost: int) -> None:
-    """Two sets of four ways, which the parity of a line's number chooses, and room for four lines. With 0 and 3 in set
-    0, and 1 and 2 in set 1, line 5 finds a tag in set 0, and set 1 loses 1; line 4 finds one in set 1, and set 0, whose
-    turn it is, loses 0."""
-    gpu = replace(GPU, sm=replace(GPU.sm, count=1), l1=replace(GPU.l1, unified_bytes=8 * 128))
-    trace = warp_trace(5, {0: [loads(0, 1, 2, 3, 5, 4, 3, 5, 2, 4, lost)]})
-    found = serve(PROGRAM, launch(), trace, gpu, 4 * 128, 1).cost.l2_sectors.tolist()
-    assert found == [4] * 6 + [0] * 4 + [4]
+BANKED = (
+    1,
+    2,
+    4,
+)  # the set of lines 0 to 7 is their number: with banks 0, 1, 2, 3, a bank's sets 0 and 4, 1 and 5, ...
+
+
+def found(lines: int, lost: tuple[int, int, int], *numbers: int, spare: int = 0) -> list[int]:
+    """Which lines, read one after another, hit in eight sets of four ways with room for `lines` of each bank."""
+    gpu = replace(GPU, l1=l1_of(32, set_flips=BANKED, spare_lines=spare, lost_lines=lost))
+    trace = warp_trace(5, {0: [loads(*numbers)]})
+    return [int(s == 0) for s in serve(PROGRAM, launch(), trace, gpu, 4 * lines * 128, 1).cost.l2_sectors.tolist()]
+
+
+@pytest.mark.parametrize("lost", [0, 4, 12, 8])
+def test_a_bank_without_room_loses_lines_of_its_sets_in_turn(lost: int) -> None:
+    """Lines 0, 8 and 16 are of set 0 of bank 0, 4 and 12 of its other one. With 0, 8, 4 and 12 there, 16 takes the
+    place of 0, 20 that of 4, 24 that of 8, and 28 that of 12. Lines of other banks have their own room."""
+    there = [0, 8, 4, 12, 1, 2, 3]
+    came = {0: [16], 4: [16, 20], 8: [16, 20, 24], 12: [16, 20, 24, 28]}[lost]
+    others = [line for line in there if line not in (0, 4, 8, 12)] + came
+    assert found(4, (0, 0, 1), *there, *came, *others, lost)[len(there) + len(came) :] == [1] * len(others) + [0]
+
+
+def test_how_many_lines_a_full_bank_loses() -> None:
+    """Room for three of a bank's lines and one to spare. At a line that hits it loses one: 0. At a new one it loses one
+    before and two after: 0, 4, 8. Where all tags of a set are in use, it loses what is replaced, 0, and two more: 8 of
+    the same set and 4 of the other one."""
+    assert found(4, (1, 0, 0), 0, 4, 8, 8, 4, 8, 0, spare=1)[4:] == [1, 1, 0]
+    assert found(4, (0, 0, 3), 0, 4, 8, 12, 12, 8, spare=1)[4:] == [1, 0]
+    assert found(4, (0, 0, 3), 0, 4, 8, 12, 12, 4, spare=1)[4:] == [1, 0]
+    full = [0, 4, 8, 16, 24, 32]  # 0, 8, 16 and 24 are all of set 0, and 32 replaces 0
+    assert found(6, (0, 2, 0), *full, 32, 16, 24, 8, spare=1)[len(full) :] == [1, 1, 1, 0]
+    assert found(6, (0, 2, 0), *full, 32, 16, 24, 4, spare=1)[len(full) :] == [1, 1, 1, 0]
+
+
+def test_a_set_whose_only_line_is_on_its_way_loses_none() -> None:
+    """Room for two lines of a bank, and 0 and 8 are there, of one set. The hand stands before it: 4, of the other set,
+    lets it lose 0 before it comes and nothing of its own set afterwards."""
+    assert found(2, (0, 0, 2), 0, 8, 4, 4, 8, 0)[3:] == [1, 1, 0]
 
 
 def test_stores_are_written_through_and_allocate() -> None:
@@ -166,7 +204,7 @@ def test_no_l1_at_all() -> None:
 def test_power_of_two_strides_spread_over_the_sets() -> None:
     """A column of a 4096 matrix, 32 lines 16 KB apart, stays in an L1 of 32 lines in 8 sets: see `l1_cache`."""
     column: Lanes = [16384 * lane for lane in range(32)]
-    gpu = replace(GPU, l1=replace(GPU.l1, unified_bytes=32 * 128))
+    gpu = replace(GPU, l1=l1_of(32))
     trace = warp_trace(5, {0: [[(LOAD, column), (LOAD, column)]]})
     assert serve(PROGRAM, launch(), trace, gpu, 32 * 128, 1).cost.l2_sectors.tolist() == [32, 0]
 
@@ -179,9 +217,7 @@ def test_what_is_asked_of_l2_is_listed_only_for_shapes_of_which_it_is_wanted() -
     residents = Residents(nothing[:1], one, one, *(nothing[:1],) * 2, np.ones(1, int), np.zeros(1), nothing[:1, None])
     for wanted, listed in ((None, [0, 1]), ([True, False], [0]), ([False, True], [1]), ([False] * 2, [])):
         mask = None if wanted is None else np.array(wanted)
-        found = replay_l1(
-            requests, residents, coalesced_of([[0], [0]]), l1_cache(512, replace(GPU.l1, unified_bytes=512)), mask
-        )
+        found = replay_l1(requests, residents, coalesced_of([[0], [0]]), l1_cache(512, l1_of(4)), mask)
         assert found.hits.tolist() == [0, 0, 1, 1] and found.l2_requests.tolist() == [1, 1, 0, 0]
         assert found.to_l2.request.tolist() == listed and found.to_l2.start.tolist() == [0, len(listed)]
         assert (4 * found.to_l2.line).tolist() == [0] * len(listed)

@@ -20,6 +20,7 @@ from gemmsim.memory.types import Traffic
 from gemmsim.trace.words import LOCAL_BASE
 
 GPU = load_gpu("h200")
+GPU = replace(GPU, l1=replace(GPU.l1, spare_lines=0, lost_lines=(0, 0, 1)))  # the L1s here have few lines
 STORE, LOAD, LAST, STORE4, LOAD4 = range(5)
 STACK_BYTES = 32  # 8 words a thread, so that a warp's stacks take 8 lines
 PROGRAM = replace(program("STL", "LDL", "LDL.LU", "STL.128", "LDL.128"), local_bytes=STACK_BYTES)

@@ -22,6 +22,7 @@ from gemmsim.support.provenance import Provenance
 from gemmsim.trace.types import Argument, Launch, Relation, WarpTrace
 
 GPU = load_gpu("h200")
+GPU = replace(GPU, l1=replace(GPU.l1, spare_lines=0, lost_lines=(0, 0, 1)))  # some L1s here have 32 lines
 LOAD_A, LOAD_B, STORE_C = range(3)
 GEMM = program("LDG.E", "LDG.E", "STG.E")
 A, B, C = 1 << 20, 2 << 20, 3 << 20
