@@ -55,6 +55,7 @@ class Kind(StrEnum):
     SCOREBOARD_WAIT = "scoreboard_wait"  # waits until at most so many operations of a scoreboard are under way
     MATRIX_ROWS = "matrix_rows"  # a lane's address is that of a row of an 8 x 8 matrix of 16-bit elements
     SHUFFLE = "shuffle"
+    SPECIAL_REGISTER = "special_register"  # reads one behind what its SM has asked of L1
     WARPGROUP_MULTIPLY = "warpgroup_multiply"  # multiplies a quarter of a warpgroup's matrices, asynchronously
     BULK_COPY = "bulk_copy"  # a run of bytes or a tile goes between global and shared memory, asynchronously
     BULK_PREFETCH = "bulk_prefetch"  # brings such to L2

@@ -41,6 +41,7 @@ _KINDS = {
     OpcodeKind.WARPGROUP_MULTIPLY: Kind.MULTIPLY,
     OpcodeKind.BULK_COPY: Kind.BULK,
     OpcodeKind.BULK_GROUP: Kind.BULK,
+    OpcodeKind.SPECIAL_REGISTER: Kind.SPECIAL,
 }  # for instructions that do not go to memory; those of any other kind are PLAIN
 _DRAINING = (OpcodeKind.SCOREBOARD_WAIT, OpcodeKind.WARPGROUP_WAIT)
 _GROUP_ENDS = "gsb0"

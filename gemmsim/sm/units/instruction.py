@@ -24,6 +24,7 @@ class Kind(IntEnum):
     COPY_FENCE = 3  # LDGDEPBAR: its scoreboard is released when the warp's earlier LDGSTS have arrived
     BULK = 5  # a bulk copy, which the TMA unit does
     MULTIPLY = 4  # HGMMA, QGMMA, IGMMA: goes on while the warp does other things
+    SPECIAL = 6  # S2R: comes behind the memory instructions before it
 
 
 class Bulk(IntEnum):

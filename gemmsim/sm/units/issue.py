@@ -11,7 +11,7 @@ from gemmsim.sm.units.gates import meet_gates
 from gemmsim.sm.units.instruction import MEMORY_PORT, Instruction, Kind, Reason
 from gemmsim.sm.units.issue_queue import hold_entry
 from gemmsim.sm.units.machine import AT_BARRIER, AT_GATE, WAITING, Sm, SubPartition, Warp
-from gemmsim.sm.units.memory_path import request
+from gemmsim.sm.units.memory_path import behind_requests, request
 from gemmsim.sm.units.pipes import take_pipe
 from gemmsim.sm.units.register_ports import hold_issue, read_later, read_registers
 from gemmsim.sm.units.scoreboards import hold_scoreboard, wait_for_scoreboards
@@ -20,7 +20,7 @@ from gemmsim.sm.units.warpgroup import multiply
 from gemmsim.sm.units.write_ports import expect_return, write_results
 
 _MEMORY, _BARRIER_KIND, _COPY_FENCE = int(Kind.MEMORY), int(Kind.BARRIER), int(Kind.COPY_FENCE)
-_MULTIPLY, _BULK = int(Kind.MULTIPLY), int(Kind.BULK)
+_MULTIPLY, _BULK, _SPECIAL = int(Kind.MULTIPLY), int(Kind.BULK), int(Kind.SPECIAL)
 _WAIT, _NOT_SELECTED = int(Reason["WAIT"]), int(Reason["NOT_SELECTED"])
 _BRANCH_RESOLVE, _DRAIN = int(Reason["BRANCH_RESOLVE"]), int(Reason["DRAIN"])
 _DISPATCH_STALL = int(Reason["DISPATCH_STALL"])
@@ -96,6 +96,8 @@ def _execute(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now: int)
             read_registers(part.read_ports, row, warp.rank, spec.late_read_wait_cycles, now)
         warp.sources_read = now + (spec.map_drop_cycles if row.drops_map else spec.other_sources_read_cycles)
         warp.done = now + row.latency_cycles
+        if row.kind == _SPECIAL:
+            warp.done = ceil(behind_requests(spec, sm.memory, now)) + row.latency_cycles
         if row.kind == _COPY_FENCE:
             warp.done = max(warp.done, warp.copies_done)
         if row.kind == _BULK:

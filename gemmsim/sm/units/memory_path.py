@@ -147,6 +147,18 @@ def _next_in_queue(spec: Spec, memory: MemoryPath, addressed: float) -> float:
     return max(addressed, memory.handed_over[before])
 
 
+def behind_requests(spec: Spec, memory: MemoryPath, now: int) -> float:
+    """Return the cycle from which what issues in cycle `now` and comes behind all of the shared queue goes on.
+
+    Special registers do (S2R): on an H200, rounds of stores to shared memory, of loads or of copies take 30 cycles
+    longer with one behind them, whether or not it is waited for (tests/records/h200_special_registers.json).
+    """
+    if spec.shared_queue_entries == 0:
+        return float(now)
+    last = (memory.oldest + spec.shared_queue_entries - 1) % spec.shared_queue_entries
+    return max(float(now), memory.handed_over[last] - spec.issue_to_address_cycles)
+
+
 def _held(spec: Spec, memory: MemoryPath, row: Instruction, cost: AccessCost, l2_sectors: int) -> float:
     """Return for how many cycles a request takes the data stage, with what a load to registers brings from L2.
 
