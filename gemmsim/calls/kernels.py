@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import linecache
+import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -49,7 +50,7 @@ def named(kernel: object, in_folder: Callable[[str], str] = str) -> tuple[str | 
     file, colon, function = text.rpartition(":")
     if colon and file.endswith(".py"):
         return None, f"{in_folder(file)}:{function}"
-    in_file = isinstance(kernel, Path) or text.endswith(_SUFFIXES)
+    in_file = isinstance(kernel, Path) or text.endswith(_SUFFIXES) or "/" in text or os.sep in text
     return (None, in_folder(text)) if in_file else (text, None)
 
 

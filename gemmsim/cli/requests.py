@@ -12,6 +12,7 @@ from gemmsim.launch.argument_text import parse_arguments
 from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.launch.checks import array_names, file_check, formula_check
 from gemmsim.launch.items import Arguments
+from gemmsim.launch.ladder import kernel_info
 from gemmsim.launch.notation import needed_size, parse_dims, parse_tunables, problem_size
 from gemmsim.launch.own import check_of_arrays, own_source, split_target
 from gemmsim.launch.recorded import names_bundle, recorded_launch
@@ -88,7 +89,9 @@ def check_one_kernel(kernel: str | None, target: str | None, command: str) -> No
 
 
 def refuse_own(kernel: str, given: Mapping[str, object]) -> None:
-    """Raises GemmsimError where one of the options `given` has a value, as the built-in kernel `kernel` takes none."""
+    """Raises GemmsimError where one of the options `given` has a value, as the built-in kernel `kernel` takes none, and
+    where there is no such kernel."""
+    kernel_info(kernel)
     for name, value in given.items():
         if value:
             raise GemmsimError(f"{name} is for a kernel of your own; --kernel {kernel} takes it from the size")

@@ -43,6 +43,16 @@ def test_requests_leave_the_shared_queue_in_the_order_in_which_they_enter_it():
         assert path.sm.memory.tags.next_free == looked_up + 1
 
 
+def test_a_special_register_comes_behind_the_shared_queue():
+    """By hand: two loads issue in cycles 1 and 2, and the second one leaves the queue in cycle 62, when the 50
+    wavefronts of the first are served. S2R, which issues in cycle 3, goes on 7 cycles before, and is there 20 later.
+    Where sub-partitions share no queue, it is there 20 cycles after its issue."""
+    code = program(ins("LDS", 1), ins("LDS", 1), ins("S2R", 1, write=0), ins("FFMA", 1, wait=1), EXIT)
+    for entries, there in ((4, 62 - 7 + 20), (0, 3 + 20)):
+        gpu = replace(GPU, mio=replace(GPU.mio, shared_entries=entries))
+        assert issues(code, cost=RecordCycles(50, 0, 0, 0), gpu=gpu).cycles(0)[3] == there
+
+
 def test_chain_of_dependent_shared_loads():
     chain = [ins("LDS", 2, write=0, wait=1)] * 10
     assert issues(program(*chain, EXIT), cost=ONE).cycles(0) == [1 + 24 * i for i in range(10)] + [219]
