@@ -126,6 +126,11 @@ def _rules(gpu: GpuSpec) -> Iterator[tuple[bool, str]]:
     yield sectors, "line_bytes must be a multiple of sector_bytes in l1 and l2"
     flips_fit = 0 < max(flips) < 4096 and len(flips) <= 48
     yield flips_fit, "l1.set_flips must be at most 48 numbers below 4096, one of them above 0"
+    sets = 1 << max(flips).bit_length()
+    yield _reached(flips) == sets, f"l1.set_flips reach only {_reached(flips)} of the {sets} sets that they name"
+    lost_fit = max(l1.lost_lines) <= 64 and l1.lost_lines[2] > 0
+    yield lost_fit, "l1.lost_lines must be at most 64 each, and above 0 where a line finds a free tag"
+    yield l1.unified_bytes <= 1 << 22, f"l1.unified_bytes ({l1.unified_bytes}) exceeds 4 MiB"
     far, near = l2.far_latency_cycles, l2.hit_latency_cycles
     yield far >= near, f"l2.far_latency_cycles ({far:g}) is below l2.hit_latency_cycles ({near:g})"
     base, boost = clock.sm_base_hz, clock.sm_boost_hz
@@ -144,3 +149,15 @@ def _rules(gpu: GpuSpec) -> Iterator[tuple[bool, str]]:
     yield l2.write_share <= 1, f"l2.write_share ({l2.write_share:g}) exceeds 1"
     for name, part in (("alone", gpu.tma.merged_alone), ("later", gpu.tma.merged_later)):
         yield part <= 1, f"tma.merged_{name} ({part:g}) exceeds 1"
+
+
+def _reached(flips: tuple[int, ...]) -> int:
+    """Return how many different exclusive ors some of these numbers have."""
+    basis: list[int] = []
+    for flipped in flips:
+        rest = flipped
+        for one in basis:
+            rest = min(rest, rest ^ one)
+        if rest:
+            basis.append(rest)
+    return 1 << len(basis)

@@ -167,10 +167,12 @@ class Spec(Record):
     next_wake_cycles: float
     tma_stores_held: int
     tma_load_byte_cycles: float
+    tma_load_line_cycles: float
     tma_store_byte_cycles: float
     tma_reduction_byte_cycles: float
     tma_load_cycles: float
     tma_sector_l2_cycles: float
+    tma_least_sectors: float
     tma_queue_cycles: float
     tma_merged_alone: float
     tma_store_cycles: float
@@ -273,8 +275,10 @@ def spec_of(
         "next_wake_cycles": gpu.mbarrier.next_wake_cycles,
         "tma_stores_held": gpu.tma.stores_held,
         **{f"tma_{name}_byte_cycles": 1 / getattr(gpu.tma, f"{name}_bytes_per_cycle") for name in _OF_TMA},
+        "tma_load_line_cycles": 1 / gpu.tma.load_lines_per_cycle,
         "tma_load_cycles": rates.tma_load_latency_cycles,
         "tma_sector_l2_cycles": l1.sector_bytes / rates.l2_bytes_per_cycle / gpu.tma.l2_share,
+        "tma_least_sectors": gpu.l2.least_sectors,
         "tma_queue_cycles": gpu.tma.queue_latency_cycles,
         "tma_merged_alone": gpu.tma.merged_alone,
         "tma_store_cycles": gpu.tma.store_latency_cycles,

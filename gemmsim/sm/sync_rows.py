@@ -35,6 +35,7 @@ class SyncFields(NamedTuple):
     merged_sectors: int = 0
     dram_shared: int = 0
     tensor_map: int = 0
+    lines: int = 0
 
 
 NOTHING = SyncFields(-1)
@@ -63,12 +64,14 @@ class SyncRows:
 
     def _moved(self, cost: RecordCost) -> NDArray[np.int64]:
         """Return for each row the sectors that go to L2, those that DRAM reads, those of L2's that may come with
-        another SM's request, and whether some are on their way from DRAM for another SM: int64 [rows, 4].
+        another SM's request, whether some are on their way from DRAM for another SM, and the lines that they are in:
+        int64 [rows, 5].
         """
         assert self._syncs is not None
         bulk = np.flatnonzero(self._copy[self._trace.record_pc])
         sent = cost.l2_sectors[bulk]
-        columns = (sent, cost.dram_sectors[bulk], sent * cost.merged_share[bulk], cost.dram_shared[bulk])
+        merged = sent * cost.merged_share[bulk]
+        columns = (sent, cost.dram_sectors[bulk], merged, cost.dram_shared[bulk], cost.lines[bulk])
         sums = [np.concatenate([[0.0], np.cumsum(column)]) for column in columns]
         ends = np.cumsum(np.where(self._copy[self._pc], self._syncs.records, 0))
         starts = ends - np.where(self._copy[self._pc], self._syncs.records, 0)
@@ -180,6 +183,7 @@ class SyncRows:
             "merged_sectors": self._sectors[rows, 2],
             "dram_shared": self._sectors[rows, 3] > 0,
             "tensor_map": self._map[rows],
+            "lines": self._sectors[rows, 4],
             "remote": (s.barrier[rows] >= 0) & (rank >= 0) & (s.barrier[rows] >> _NUMBER_BITS != rank),
         }
         for column, name in enumerate(SyncFields._fields):

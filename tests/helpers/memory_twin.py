@@ -137,7 +137,7 @@ class L1Cache:
         self.banks = [self.sets[bank::4] for bank in range(min(4, count))]
         self.hands = [0] * len(self.banks)
         self.room = size_bytes // 128 // len(self.banks)
-        self.full = max(1, self.room - spare_lines)
+        self.full = max(1, self.room - spare_lines, self.room * 3 // 4)
 
     def set_number(self, line: int) -> int:
         number = 0
@@ -154,8 +154,9 @@ class L1Cache:
         others = [number for number in there if not of_set[number].kept]
         return next(iter(others or there or of_set))
 
-    def lose(self, bank: int, lines: int) -> None:
-        """The hand of a bank goes to so many sets that have lines. A set whose lines are all under way loses none."""
+    def lose(self, bank: int, lines: int, coming: int = 0) -> None:
+        """The hand of a bank goes to so many sets that have lines. A set whose lines are all under way loses none, if
+        there is room for them and for those that are coming."""
         sets = self.banks[bank]
         while lines and any(sets):
             of_set = sets[self.hands[bank] % len(sets)]
@@ -163,7 +164,7 @@ class L1Cache:
             if of_set:
                 lines -= 1
                 victim = self.victim(of_set)
-                if not self.under_way(of_set[victim]) or sum(map(len, sets)) > self.room:
+                if not self.under_way(of_set[victim]) or sum(map(len, sets)) + coming > self.room:
                     del of_set[victim]
 
     def use_again(self, of_set: OrderedDict[int, Line], line: int) -> None:
@@ -188,7 +189,7 @@ class L1Cache:
             if len(of_set) == self.ways:
                 del of_set[self.victim(of_set)]
             elif lost:
-                self.lose(bank, 1)
+                self.lose(bank, 1, coming=1)
                 lost -= 1
             of_set[line] = Line(set(), turn, self.number)
         of_set.move_to_end(line)

@@ -51,7 +51,8 @@ def test_lines_that_displace_each_other_are_of_one_set() -> None:
 
 def test_sets_of_lines_2_gib_apart() -> None:
     first = set_of(RECORD["windows"][0][0] << 24)
-    known = [row for row in RECORD["windows"] if row[0] < 0xFF00]  # bits 29 to 31 are the same in all of these
+    # Beyond 0xFF00, bits of the line number from 32 on differ, too, which no two of these windows tell apart.
+    known = [row for row in RECORD["windows"] if row[0] < 0xFF00]
     assert len(known) == 50
     for window, low, measured, _ in known:
         assert set_of(window << 24 | low) ^ first == set_of(measured)
@@ -61,7 +62,8 @@ def in_cache(order: Lines, data_lines: int, run: int) -> L1Cache:
     """The L1 after accesses of one warp: line * 8 + what is done with it."""
     cache = l1_cache(data_lines * 128, L1)
     hashed = cache.hash.copy()
-    hashed[-1, 0] ^= RECORD["hands"][run] * 4
+    # What the bits of the address contribute that are not known, the same for all lines of a run.
+    hashed[-1, 0] ^= RECORD["higher_bits"][run] * 4
     cache = replace(cache, hash=hashed)
     nothing, one = np.zeros(1, np.int64), np.array([0, 1])
     requests = requests_of(order // 8 * 4, order % 8, np.zeros(len(order), np.int64), np.arange(6), 1, 1)

@@ -9,23 +9,26 @@ a full set a new line takes the place of the least recently used one of the othe
 longer counts as used then). A line that is still being fetched is not chosen where there is another one, and its use
 does not count as use again.
 
-A bank that holds more lines than its data less `l1.spare_lines` loses some at each of its look-ups: `l1.lost_lines`.
-A hand goes round its sets; each that has a line loses one, chosen as above. A look-up that brings a line to a set with
-a tag to spare lets one set lose a line before, and the others after it came; a set whose only line is on its way is
-passed by then, and counts.
+A bank that holds as many lines as it has data for, less `l1.spare_lines`, loses some at each of its look-ups:
+`l1.lost_lines`. For each of them a hand goes on to the next set of the bank that has lines, and that set loses one,
+chosen as above. A look-up that brings a line to a set with a free tag lets one be lost before it comes, and the others
+afterwards; a set all of whose lines are on their way is passed by, and counts.
 
-Found on an H100 and an H200: after 283 of 300 sequences of one warp's loads and stores, an H100's L1 holds the lines
-that it holds here, each looked for in a launch of its own. In the 17 others full sets and lines used again come
-together, and 33 lines differ of 2335 in all sequences of these two kinds (tests/records/h100_l1_sets.json). The bits
-follow from 45 lines drawn at random that four others each displace: of the exclusive ors of 24 bits of line numbers,
-512 agree within each of these groups, and they are those of nine. How the sets are numbered follows from the order in
-which they lose lines, and the bits from 24 on from lines 2 GiB apart. Of 512 and 1024 lines that were read twice, one
-and two of each set, all stay while 8192 others are read once; of 1536, three of each set, 66.7 %, and of 1920 53.1 %:
-two of each set (tests/records/h200_l1_lines.json). Any use makes a line stay: a load of the same sector or of another
-one, and stores, in whole and in part. A second load while the first is under way does not.
+Found on an H100 and an H200. After 283 of 300 sequences of one warp's loads and stores, an H100's L1 holds the lines
+that it holds here, each looked for in a launch of its own (tests/records/h100_l1_sets.json). One number of each of the
+two runs was fitted to that: what bits of the address that are not known, the same for all lines, contribute to the
+sets. In the 17 others full sets and lines used again come together; 33 lines differ of 2335 in all sequences of these
+two kinds. The lowest 24 bits follow from 45 groups of five lines, drawn at random in 1 GiB of an H200, of which four
+displace the fifth: the exclusive ors of bits of a line's number that are equal within every group are those of nine of
+them, which is 512 sets. How the sets are numbered follows from the order in which they lose lines, and the bits from 24
+on from lines 2 GiB apart. Of 512 and 1024 lines that were read twice, one and two of each set, all stay while 8192
+others are read once; of 1536, three of each set, 66.7 %, and of 1920 53.1 %: two of each set
+(tests/records/h200_l1_lines.json). Any use makes a line stay: a load of the same sector or of another one, and stores,
+in whole and in part. A second load while the first is under way does not.
 
-Where the hand of the hardware is when a launch begins is not known: it stays where the launch before left it. Other
-GPUs are taken to be alike; one with fewer sets takes as many of the lower bits as it needs.
+Where the hand of the hardware is when a launch begins is not known: it stays where the launch before left it. No L1 of
+less than 28 KiB was measured; a smaller one has at most a quarter of its lines to spare. Other GPUs are taken to be
+alike; one with fewer sets takes as many of the lower bits as it needs.
 """
 
 from __future__ import annotations
@@ -48,7 +51,7 @@ class L1Cache:
 
     bank_lines  of how many lines each bank has the data
     full_lines  with how many lines a bank is full: it loses some at each look-up
-    lost_lines  int64 [3] how many: where it hits, where it replaces a line of its set, where it finds a tag to spare
+    lost_lines  int64 [3] how many: where it hits, where it replaces a line of its set, where it finds a free tag
     fetch_lookups  for how many look-ups, in one turn, a line is on its way
     entries  int64 [sets, ways] line * 32 + 16 if it is kept + valid sectors as bits, -1 where empty
     came     int64 [sets, ways] number of the look-up that brought the line
@@ -86,7 +89,7 @@ def l1_cache(l1_bytes: int, l1: L1) -> L1Cache:
     entries, came, used = (np.zeros(shape, np.int64) for _ in range(3))
     return L1Cache(
         bank_lines=bank_lines,
-        full_lines=max(1, bank_lines - l1.spare_lines),
+        full_lines=max(1, bank_lines - l1.spare_lines, bank_lines * 3 // 4),
         lost_lines=np.array(l1.lost_lines, np.int64),
         fetch_lookups=l1.fetch_lookups,
         entries=entries,

@@ -12,7 +12,7 @@ from gemmsim.memory.requests.cache_operations import LAST_READ, READ
 _KEPT = 16  # bit of an entry: its line is kept; below it are the valid sectors, above it is the line's number
 _ENTRY_BITS = 5
 _USES, _TURN = 0, 1  # elements of `L1Cache.state`
-_HIT, _REPLACED, _SPARE = 0, 1, 2  # elements of `L1Cache.lost_lines`
+_HIT, _REPLACED, _FREE_TAG = 0, 1, 2  # elements of `L1Cache.lost_lines`
 
 
 def empty(cache):  # type: ignore[no-untyped-def]
@@ -78,14 +78,14 @@ def _bring(cache, row, line, valid):  # type: ignore[no-untyped-def]
     ways, way, lost = cache.entries.shape[1], 0, np.int64(0)
     while way < ways and cache.entries[row, way] != -1:
         way += 1
-    full, spare = _is_full(cache, row), way < ways
-    if full:
-        lost = cache.lost_lines[_SPARE if spare else _REPLACED]
-    if spare:
+    free_tag = way < ways
+    if _is_full(cache, row):
+        lost = cache.lost_lines[_FREE_TAG if free_tag else _REPLACED]
+    if free_tag:
+        cache.held[_bank(cache, row)] += 1
         if lost:
             _lose_lines(cache, row, np.int64(1))
             lost -= 1
-        cache.held[_bank(cache, row)] += 1
     else:
         way = _victim(cache, row)
     cache.entries[row, way] = line << _ENTRY_BITS | valid
@@ -102,20 +102,19 @@ def _is_full(cache, row):  # type: ignore[no-untyped-def]
 
 
 def _lose_lines(cache, row, count):  # type: ignore[no-untyped-def]
-    """Let the hand of the bank of set `row` go to so many of its sets that have lines, each of which loses one.
-
-    A set of which all lines are being fetched loses none, unless the bank has no data left.
+    """Let the hand of the bank of set `row` go on to the next set that has lines, `count` times. That set loses a line,
+    but none where all of its lines are being fetched, unless the bank holds more than it has data for.
     """
     bank, banks = _bank(cache, row), len(cache.held)
     sets = cache.entries.shape[0] // banks
     for _ in range(count):
         for _ in range(sets):
-            here = cache.hand[bank] * banks + bank
+            at = cache.hand[bank] * banks + bank
             cache.hand[bank] = (cache.hand[bank] + 1) % sets
-            victim = _victim(cache, here)
+            victim = _victim(cache, at)
             if victim != -1:
-                if not _under_way(cache, here, victim) or cache.held[bank] > cache.bank_lines:
-                    cache.entries[here, victim] = -1
+                if not _under_way(cache, at, victim) or cache.held[bank] > cache.bank_lines:
+                    cache.entries[at, victim] = -1
                     cache.held[bank] -= 1
                 break
 

@@ -2,7 +2,8 @@
 
 Which bank holds a line follows from its number by exclusive or: the lowest two bits of the number of its set
 (`l1.set_flips`, see `caches.l1_cache`). With them the wavefronts of 513 access patterns, up to 512 MB apart, come out
-as an H200 counted (own microbenchmark, Nsight Compute's l1tex__t_set_conflicts and l1tex__t_output_wavefronts).
+as an H200 counted (own microbenchmark, Nsight Compute's l1tex__t_set_conflicts and l1tex__t_output_wavefronts), if bit
+25 of the address that they are counted from is taken to be set. Bits beyond follow from what displaces lines alone.
 
 In one pass each bank looks up one of the lines of a request; it takes them in the order of the lanes that want them
 first. If a load misses L1, the data stage serves the lines of one pass together, and the passes one after another. So

@@ -148,10 +148,12 @@ def _next_in_queue(spec: Spec, memory: MemoryPath, addressed: float) -> float:
 
 
 def behind_requests(spec: Spec, memory: MemoryPath, now: int) -> float:
-    """Return the cycle from which what issues in cycle `now` and comes behind all of the shared queue goes on.
+    """Return the cycle from which what issues in cycle `now` and comes behind all of the shared queue goes on, as if it
+    had issued then: when the last request leaves the queue, less the time from issue to the address unit.
 
-    Special registers do (S2R): on an H200, rounds of stores to shared memory, of loads or of copies take 30 cycles
-    longer with one behind them, whether or not it is waited for (tests/records/h200_special_registers.json).
+    Special registers do (S2R): on an H200, rounds of stores to shared memory, of loads or of copies take as much longer
+    with one behind them as rounds of nothing, 30 cycles in most cases: none of its time passes beside theirs
+    (tests/records/h200_special_registers.json).
     """
     if spec.shared_queue_entries == 0:
         return float(now)

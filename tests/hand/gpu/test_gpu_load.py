@@ -145,6 +145,10 @@ def test_set_takes_every_number_in_every_unit_of_its_kind() -> None:
         ("h200", "l1.sector=48", "multiple of sector_bytes"),
         ("h200", "sm.max_barriers_per_block=15", "instructions name barriers 0 to 15"),
         ("h200", "l1.set_flips=1,2,4096", "at most 48 numbers below 4096"),
+        ("h200", "l1.set_flips=1,2,8", "reach only 8 of the 16 sets"),
+        ("h200", "l1.lost_lines=1,2,0", "above 0 where a line finds a free tag"),
+        ("h200", "l1.lost_lines=1,2,65", "at most 64 each"),
+        ("h200", "l1.unified=1GiB", "exceeds 4 MiB"),
     ],
 )
 def test_one_clear_line(name: str, override: str, message: str) -> None:

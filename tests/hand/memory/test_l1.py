@@ -133,6 +133,13 @@ def test_a_set_whose_only_line_is_on_its_way_loses_none() -> None:
     assert found(2, (0, 0, 2), 0, 8, 4, 4, 8, 0)[3:] == [1, 1, 0]
 
 
+def test_a_small_l1_keeps_most_of_its_lines() -> None:
+    """Two of each bank, of which 13 would be to spare: three quarters of them may be there, which is one."""
+    gpu = replace(GPU, l1=replace(GPU.l1, unified_bytes=8 * 128))
+    trace = warp_trace(5, {0: [loads(0, 1, 2, 3, 0, 1, 2, 3)]})
+    assert serve(PROGRAM, launch(), trace, gpu, 32 * 128, 1).cost.l2_sectors.tolist() == [4] * 4 + [0] * 4
+
+
 def test_stores_are_written_through_and_allocate() -> None:
     """What a store wrote is there for loads and stores; all of it goes to L2 all the same."""
     traffic = served([[(STORE, line(0)), (LOAD, line(0)), (STORE, line(0)), (LOAD, line(1)), (STORE, line(1))]])

@@ -184,13 +184,30 @@ def test_what_is_on_its_way_from_dram_for_another_sm_takes_as_long() -> None:
     assert state.sm.memory.dram_share.asked == 0
 
 
+@pytest.mark.parametrize(("lines", "cycles"), [(10, 10), (16, 16), (80, 80)])
+def test_a_tile_of_short_rows_takes_a_cycle_a_line(lines: int, cycles: int) -> None:
+    """640 bytes take 10 cycles at 64 bytes a cycle, which 10 lines at one a cycle do not exceed and 80 do."""
+    gpu = replace(GPU, tma=replace(GPU.tma, load_lines_per_cycle=1.0))
+    assert copied(idle_sm(gpu), SyncFields(0, 1, 0, 640, lines=lines), 0) == cycles + 300
+
+
+def test_a_line_takes_l2_as_long_as_some_of_its_sectors() -> None:
+    """Ten lines of one sector at 16 bytes a cycle from L2: 20 cycles of the share, and as long as 20 sectors would, 40,
+    where a line counts for two at least."""
+    for least, cycles in ((1.0, 20), (2.0, 40)):
+        gpu = from_l2(16)
+        state = idle_sm(replace(gpu, l2=replace(gpu.l2, least_sectors=least)))
+        copied(state, SyncFields(0, 1, 0, 320, 10, lines=10), 0)
+        assert state.sm.memory.l2_share.asked == pytest.approx(cycles)
+
+
 def test_the_slowest_line_of_a_tile_counts() -> None:
     """64 lines: in the mean over all quantiles 2.34 deviations later than one line, which comes when it did."""
     gpu = replace(GPU, dram=replace(GPU.dram, latency_deviation_cycles=100.0))
     means = []
     for lines in (1, 64):
         state, apart = idle_sm(gpu), 10**6
-        loads = (SyncFields(n, 1, 0, 0, 4 * lines, dram_shared=1) for n in range(DRAWS))
+        loads = (SyncFields(n, 1, 0, 0, 4 * lines, dram_shared=1, lines=lines) for n in range(DRAWS))
         ends = [copied(state, one, apart * one.gate) - apart * one.gate for one in loads]
         means.append(sum(ends) / DRAWS)
     assert means == pytest.approx([600, 600 + 234], abs=5)
