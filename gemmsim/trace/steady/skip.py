@@ -178,11 +178,13 @@ class Skipping:
         stop, last = int(self._counters[words.ISSUED]), int(self._counters[words.SEGMENTS])
         if stop == self._stream_stop and most <= len(self._stream):
             return self._stream[-most:]
-        begin = max(self._issued, stop - most)
-        first = max(self._segment, int(np.searchsorted(self._buffers.segment_start[:last], begin, side="right")) - 1)
-        length = np.diff(np.append(np.maximum(self._buffers.segment_start[first:last], begin), stop))
-        warp = self._buffers.segment_warp[first:last] - self._counters[words.WARP_BASE]
-        stream = np.repeat(warp.astype(np.int64) << 32, length)
+        begin, starts = max(self._issued, stop - most), self._buffers.segment_start[:last]
+        first = max(self._segment, int(starts.searchsorted(begin, side="right")) - 1)
+        edges = np.empty(last - first + 1, np.int64)
+        np.maximum(starts[first:], begin, out=edges[:-1])
+        edges[-1] = stop
+        warp = self._buffers.segment_warp[first:last].astype(np.int64) - self._counters[words.WARP_BASE]
+        stream = (warp << 32).repeat(edges[1:] - edges[:-1])
         stream += self._buffers.pc[begin:stop]
         self._stream, self._stream_stop = stream, stop
         return stream
