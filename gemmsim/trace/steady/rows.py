@@ -31,6 +31,7 @@ class Rows:
         self._numbers = np.array(sorted(numbers), np.int64)
         self.begins = self._numbers * WARP_LANES
         self.place = {at: WARP_LANES * number for number, at in enumerate(self.begins.tolist())}
+        self._word = (self.begins[:, None] + np.arange(WARP_LANES)).reshape(-1)
 
     def of(self, words: NDArray) -> NDArray:
         """Return a copy of the words of these rows: [warps, words of all rows] become [warps, words of these]."""
@@ -50,8 +51,7 @@ class Rows:
 
     def beside(self, begin: int, end: int) -> NDArray[np.bool_]:
         """Return which words of these rows are not among those from `begin` to `end` of all rows: bool [words]."""
-        word = (self.begins[:, None] + np.arange(WARP_LANES)).reshape(-1)
-        return (word < begin) | (word >= end)
+        return (self._word < begin) | (self._word >= end)
 
     def places(self, of_these: NDArray[np.int64], length: int) -> NDArray[np.int64]:
         """Return where words are among all of some warps, `length` each, that have these places among those of these
