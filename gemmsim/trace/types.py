@@ -284,7 +284,9 @@ class WarpTrace:
     def record_weight(self) -> NDArray[np.float64]:
         """How many accesses of the launch each record stands for: float64 [records]."""
         weight = np.repeat(self.weight, np.diff(self.record_start[:: self.warps_per_block]))
-        return weight if self.repeats is None else weight * self.repeats.of_record
+        if self.repeats is not None:
+            weight *= self.repeats.of_record  # in place: there may be tens of millions
+        return weight
 
 
 @dataclass(frozen=True)
