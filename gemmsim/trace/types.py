@@ -284,9 +284,8 @@ class WarpTrace:
     def record_weight(self) -> NDArray[np.float64]:
         """How many accesses of the launch each record stands for: float64 [records]."""
         weight = np.repeat(self.weight, np.diff(self.record_start[:: self.warps_per_block]))
-        if self.repeats is not None:
-            weight *= self.repeats.of_record  # in place: there may be tens of millions
-        return weight
+        # In place: there may be tens of millions.
+        return weight if self.repeats is None else np.multiply(weight, self.repeats.of_record, out=weight)
 
 
 @dataclass(frozen=True)
