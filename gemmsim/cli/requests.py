@@ -12,7 +12,7 @@ from gemmsim.launch.argument_text import parse_arguments
 from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.launch.checks import array_names, file_check, formula_check
 from gemmsim.launch.items import Arguments
-from gemmsim.launch.ladder import kernel_info
+from gemmsim.launch.ladder import kernel_info, kernel_infos
 from gemmsim.launch.notation import needed_size, parse_dims, parse_tunables, problem_size
 from gemmsim.launch.own import check_of_arrays, own_source, split_target
 from gemmsim.launch.recorded import names_bundle, recorded_launch
@@ -115,6 +115,8 @@ def _own_launch(
     target, grid, block = str(options.target), options.grid, options.block
     if names_bundle(target):
         return _recorded_launch(gpu, options, settings)
+    if given is None and target in kernel_infos():
+        raise GemmsimError(f"'{target}' is a built-in kernel: --kernel {target}")
     tunables = parse_tunables(options.kernel_sets, "--set-kernel")
     if tunables and (given or not split_target(target)[1]):
         raise GemmsimError("--set-kernel is for built-in kernels, and functions of FILE.py:function that make a kernel")

@@ -92,7 +92,7 @@ def command(options: RunOptions, output_format: str, output: str | None, script:
     except GemmsimError:
         raise
     except Exception as error:
-        show_exception(error, Path(script))
+        show_exception(error)
     finally:
         launches = simulation.launches if simulation else ()
         if simulation and launches:

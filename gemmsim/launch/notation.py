@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from numbers import Integral
 
 from gemmsim.support.errors import GemmsimError
 
@@ -28,8 +29,8 @@ def problem_size(size: int | None, m: int | None, n: int | None, k: int | None) 
     """Return the problem size (m, n, k) from --size, or from --m, --n and --k; None where none of them was given."""
     given = {"--m": m, "--n": n, "--k": k}
     for name, value in {"--size": size, **given}.items():
-        if value is not None and value < 1:
-            raise GemmsimError(f"{name} {value} is not a size: it must be at least 1")
+        if value is not None and (not isinstance(value, Integral) or value < 1):
+            raise GemmsimError(f"{name} {value} is not a size: it must be an integer of at least 1")
     missing = [name for name, value in given.items() if value is None]
     if size is not None:
         if len(missing) < 3:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from gemmsim.support.errors import GemmsimError
 
+_PACKAGE = Path(__file__).parents[1]
 RAISED = 1  # exit status of a program that ends by an exception, as Python's own
 
 
@@ -18,6 +19,8 @@ def run_script(path: Path, args: Sequence[str]) -> int:
     """Run the file as `python path args` would in this process; return its exit status (`_run`)."""
     if not path.is_file():
         raise GemmsimError(f"there is no program {path}")
+    if path.suffix == ".cu" or b"\0" in path.read_bytes()[:4096]:
+        raise GemmsimError(f"{path} is no Python program: gemmsim run takes one, gemmsim analyze a file with kernels")
     folder = str(path.resolve().parent)
     return _run(lambda: runpy.run_path(str(path), run_name="__main__"), [str(path), *args], folder)
 
@@ -55,12 +58,17 @@ def _run(program: Callable[[], object], arguments: list[str], folder: str) -> in
     return 0
 
 
-def show_exception(error: BaseException, path: Path) -> None:
-    """Print an exception with its traceback, which begins in the program."""
+def show_exception(error: BaseException) -> None:
+    """Print an exception with its traceback, which begins in the program: without a frame where it never began."""
     frames = error.__traceback__
-    while frames is not None and frames.tb_frame.f_code.co_filename != str(path):
+    while frames is not None and _runs_programs(frames.tb_frame.f_code.co_filename):
         frames = frames.tb_next
-    traceback.print_exception(type(error), error, frames or error.__traceback__)
+    traceback.print_exception(type(error), error, frames)
+
+
+def _runs_programs(file: str) -> bool:
+    """Return whether a file's frames are those of what runs a program, and not of the program."""
+    return file.startswith("<frozen ") or file == runpy.__file__ or Path(file).is_relative_to(_PACKAGE)
 
 
 def _status(code: object) -> int:

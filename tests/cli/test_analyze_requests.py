@@ -78,7 +78,7 @@ def test_flat_arrays_verify_where_sizes_are_given(kernel_file: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"size": 0}, "--size 0 is not a size: it must be at least 1"),
+        ({"size": 0}, "--size 0 is not a size: it must be an integer of at least 1"),
         ({"size": -5}, "--size -5 is not a size"),
         ({"size": None}, "no problem size: give --size N, or --m, --n and --k"),
         ({"size": None, "m": 8, "k": 8}, "--n missing: give --size N, or all of"),

@@ -193,6 +193,7 @@ def test_results_show_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         (lambda: gemmsim.analyze("tild", size=64), "did you mean 'tiled'"),
         (lambda: gemmsim.analyze("tiled", sise=64), "no option 'sise' (did you mean 'size'?)"),
         (lambda: gemmsim.analyze(7), "7 is no kernel"),
+        (lambda: gemmsim.analyze("tiled", size="a"), "--size a is not a size"),
         (lambda: gemmsim.analyze("no/such_binary", grid=1, block=32), "cannot read 'no/such_binary'"),
         (lambda: gemmsim.analyze("such_binary", grid=1), "unknown kernel 'such_binary'"),
         (lambda: gemmsim.analyze(TEXT, grid=1, block=32, args=((32,), 32)), "give 'i32=32' or np.int32(32)"),

@@ -131,6 +131,25 @@ def test_a_missing_program_is_one_line() -> None:
     assert (done.returncode, done.stderr) == (2, "error: there is no program no_such.py\n")
 
 
+def test_what_is_no_python_program_is_one_line(tmp_path: Path) -> None:
+    for name, content in (("a.cu", b"__global__ void k() {}"), ("a.out", b"\x7fELF\0\0")):
+        (tmp_path / name).write_bytes(content)
+        done = run(str(tmp_path / name))
+        assert done.returncode == 2 and "is no Python program" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_exceptions_begin_in_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A syntax error has no frame, and one of a module none of what ran it."""
+    program = tmp_path / "wrong.py"
+    program.write_text("def f(:\n")
+    assert "Traceback" not in run(str(program)).stderr
+    program.write_text("raise ValueError('x')\n")
+    monkeypatch.chdir(tmp_path)
+    done = run("-m", "wrong")
+    assert done.returncode == 1 and done.stderr.splitlines()[1].endswith('wrong.py", line 1, in <module>')
+    assert len(done.stderr.splitlines()) == 4
+
+
 COPY = """
 import numpy as np
 from numba import cuda
