@@ -134,10 +134,10 @@ def test_a_set_whose_only_line_is_on_its_way_loses_none() -> None:
 
 
 def test_a_small_l1_keeps_most_of_its_lines() -> None:
-    """Two of each bank, of which 13 would be to spare: three quarters of them may be there, which is one."""
-    gpu = replace(GPU, l1=replace(GPU.l1, unified_bytes=8 * 128))
-    trace = warp_trace(5, {0: [loads(0, 1, 2, 3, 0, 1, 2, 3)]})
-    assert serve(PROGRAM, launch(), trace, gpu, 32 * 128, 1).cost.l2_sectors.tolist() == [4] * 4 + [0] * 4
+    """Eight of each bank, of which 13 would be to spare: three quarters of them may be there, and five are."""
+    gpu = replace(GPU, l1=replace(GPU.l1, unified_bytes=64 * 128))
+    trace = warp_trace(5, {0: [loads(*range(20), *range(20))]})
+    assert serve(PROGRAM, launch(), trace, gpu, 32 * 128, 1).cost.l2_sectors.tolist() == [4] * 20 + [0] * 20
 
 
 def test_stores_are_written_through_and_allocate() -> None:
