@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from gemmsim.cli.options import LaunchOptions
 from gemmsim.compile.source import KernelSource, PythonKernel
@@ -115,7 +116,7 @@ def _own_launch(
     target, grid, block = str(options.target), options.grid, options.block
     if names_bundle(target):
         return _recorded_launch(gpu, options, settings)
-    if given is None and target in kernel_infos():
+    if given is None and target in kernel_infos() and not Path(target).exists():
         raise GemmsimError(f"'{target}' is a built-in kernel: --kernel {target}")
     tunables = parse_tunables(options.kernel_sets, "--set-kernel")
     if tunables and (given or not split_target(target)[1]):

@@ -210,6 +210,17 @@ def test_what_cannot_be_is_refused_in_one_line(call: Any, said: str) -> None:
     assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
+def test_a_target_with_the_name_of_a_built_in_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is meant as one, unless there is such a file: a program may be called like it."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(GemmsimError, match="'tiled' is a built-in kernel: --kernel tiled"):
+        gemmsim.analyze(Path("tiled"), grid=1, block=32)
+    Path("tiled").write_bytes(b"\x7fELF")
+    with pytest.raises(GemmsimError) as caught:
+        gemmsim.analyze(Path("tiled"), grid=1, block=32)
+    assert "built-in" not in str(caught.value)
+
+
 def test_without_pandas_a_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(GemmsimError, match="pip install pandas"):

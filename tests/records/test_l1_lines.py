@@ -14,19 +14,15 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from requests_builder import coalesced_of, requests_of
+from requests_builder import replayed
 
 from gemmsim.gpu.load import load_gpu
-from gemmsim.memory.caches.l1 import replay_l1
 from gemmsim.memory.caches.l1_cache import l1_cache
-from gemmsim.memory.grid.residents import Residents
-from gemmsim.memory.requests.cache_operations import READ, WRITE
 
 RECORD: dict[str, Any] = json.loads(Path(__file__).with_name("h200_l1_lines.json").read_text(encoding="utf-8"))
 LINES = 1 << 23  # in which they are scattered
 FAR = 8192  # lines that are read once lie so far behind the others
 LOAD, FIRST, SECOND, STORE, STORE_FIRST, STORE_PART = range(6)
-SECTORS = [[0, 1, 2, 3], [0], [1], [0, 1, 2, 3], [0], [0]]
 PARTS = {
     "load": LOAD,
     "load first": FIRST,
@@ -122,16 +118,7 @@ SEQUENCES: dict[str, Callable[..., Drawn]] = {
 
 def hits(order: Order, lines: int) -> NDArray[np.bool_]:
     """Which accesses find all that they ask for in an L1 with room for so many lines."""
-    shapes = np.array([READ, READ, READ, WRITE, WRITE, WRITE])
-    count, nothing = len(order), np.zeros(1, np.int64)
-    requests = requests_of(order // 8 * 4, order % 8, np.zeros(count, np.int64), np.arange(6), 1, 1)
-    requests.operation[:] = shapes[order % 8]
-    coalesced = coalesced_of(SECTORS)
-    coalesced.sector_whole[-1] = False
-    one = np.array([0, 1])
-    residents = Residents(nothing, one, one, nothing, nothing, nothing + 1, np.zeros(1), nothing[:, None])
-    found = replay_l1(requests, residents, coalesced, l1_cache(lines * 128, load_gpu("h200").l1))
-    return found.hits == coalesced.sectors[order % 8]
+    return replayed(order, l1_cache(lines * 128, load_gpu("h200").l1))
 
 
 def compared(kind: str) -> list[tuple[dict[str, Any], list[float], list[float]]]:

@@ -11,18 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from requests_builder import coalesced_of, requests_of
+from requests_builder import replayed
 
 from gemmsim.gpu.load import load_gpu
-from gemmsim.memory.caches.l1 import replay_l1
 from gemmsim.memory.caches.l1_cache import L1Cache, l1_cache
-from gemmsim.memory.grid.residents import Residents
-from gemmsim.memory.requests.cache_operations import READ, WRITE
 
 RECORD: dict[str, Any] = json.loads(Path(__file__).with_name("h100_l1_sets.json").read_text(encoding="utf-8"))
 L1 = load_gpu("h100").l1
 H200_BASE = 0x7FD33A000000 // 128
-SECTORS = [[0, 1, 2, 3], [0], [1], [0, 1, 2, 3], [0], [0]]  # of what is done, 0 to 5: loads, then stores
 WHOLE = (
     "one after another",
     "random",
@@ -65,13 +61,7 @@ def in_cache(order: Lines, data_lines: int, run: int) -> L1Cache:
     # What the bits of the address contribute that are not known, the same for all lines of a run.
     hashed[-1, 0] ^= RECORD["higher_bits"][run] * 4
     cache = replace(cache, hash=hashed)
-    nothing, one = np.zeros(1, np.int64), np.array([0, 1])
-    requests = requests_of(order // 8 * 4, order % 8, np.zeros(len(order), np.int64), np.arange(6), 1, 1)
-    requests.operation[:] = np.array([READ, READ, READ, WRITE, WRITE, WRITE])[order % 8]
-    coalesced = coalesced_of(SECTORS)
-    coalesced.sector_whole[-1] = False
-    residents = Residents(nothing, one, one, nothing, nothing, nothing + 1, np.zeros(1), nothing[:, None])
-    replay_l1(requests, residents, coalesced, cache)
+    replayed(order, cache)
     return cache
 
 

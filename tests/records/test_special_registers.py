@@ -14,7 +14,8 @@ from gemmsim.calls.launches import launch_spec
 
 RECORD: dict[str, Any] = json.loads(Path(__file__).with_name("h200_special_registers.json").read_text(encoding="utf-8"))
 SOURCE = (Path(__file__).parents[1] / "sources" / "special_registers.cu").read_text(encoding="utf-8")
-SHARED_LOADS, STORES = 3, 4
+NOTHING, COPIES, LOADS, SHARED_LOADS, STORES, MATRICES = range(6)
+MOST_OFF = {NOTHING: 6, COPIES: 9, LOADS: 21, SHARED_LOADS: 15, STORES: 5, MATRICES: 17}  # cycles
 MEASURED = {tuple(row[:4]): row[4] for row in RECORD["rounds"]}
 
 
@@ -37,7 +38,7 @@ def test_a_special_register_comes_behind_memory_instructions(row: list[Any]) -> 
     before, number, special, warps, cycles = row
     longer = cycles - MEASURED[before, number, 0, warps]
     here = cycles_per_round(before, number, special, warps) - cycles_per_round(before, number, 0, warps)
-    assert here == pytest.approx(longer, abs=5 if before == STORES else 21)
+    assert here == pytest.approx(longer, abs=MOST_OFF[before])
 
 
 def test_behind_the_loads_of_sixteen_warps() -> None:
