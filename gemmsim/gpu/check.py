@@ -27,6 +27,8 @@ MAY_BE_ZERO = (  # keys that begin so may be 0
     "l1.zeros_cycles",
     "l1.tagged_after_shared_requests",
     "mio.shared_entries",
+    "mio.load_entries",
+    "mio.copy_reads_behind",
     "sources_read.",
     "register_file.second_pass_cycles",
     "register_file.late_read_wait_cycles",

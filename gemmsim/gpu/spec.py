@@ -188,16 +188,16 @@ class Mio:
 
     queue_entries: int  # instructions that a sub-partition's queue and its address unit hold together
     shared_entries: int  # requests in the SM's queue behind the address units; 0: there is no such queue
+    load_entries: int  # loads to registers that wait behind it for tags or data; 0: they wait in it
+    copy_reads_behind: int  # requests before it in that queue at most when an asynchronous copy reads its registers
     issue_to_address_cycles: float
     shared_load_interval_cycles: float  # of the address unit; for other instructions: that of pipe "lsu"
 
 
 @dataclass(frozen=True, slots=True)
 class SourcesRead:
-    """Cycles from issue until an instruction of variable latency has read its registers, on an idle SM.
-
-    The three numbers of a memory instruction are for accesses of 32, 64 and 128 bits a thread.
-    """
+    """Cycles from issue until an instruction of variable latency has read its registers, on an idle SM; three numbers
+    are for accesses of 32, 64 and 128 bits a thread."""
 
     global_load_cycles: tuple[int, int, int]
     global_store_cycles: tuple[int, int, int]

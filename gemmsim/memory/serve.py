@@ -25,6 +25,7 @@ from gemmsim.memory.requests.tiles import reach_beyond
 from gemmsim.memory.types import InstructionTraffic, RecordCost, Traffic
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.provenance import Provenance
+from gemmsim.trace.copies import Copies
 from gemmsim.trace.launch_data.clusters import clusters_of
 from gemmsim.trace.launch_data.constant_bank import stack_bytes
 from gemmsim.trace.types import Launch, WarpTrace
@@ -85,7 +86,7 @@ def serve(
     )
     cost = RecordCost(
         wavefronts=(wavefronts + shapes.longer.astype(np.int32)[of_record]).astype(np.uint16),
-        tag_cycles=_tag_cycles(tags, caches.l2, accesses, shapes, gpu).astype(np.uint16),
+        tag_cycles=_tag_cycles(tags, caches.l2, accesses, shapes, trace.copies, gpu).astype(np.uint16),
         l2_sectors=caches.l2,
         dram_sectors=caches.dram,
         dram_shared=caches.dram_shared,
@@ -129,7 +130,12 @@ def _check(gpu: GpuSpec, resident_blocks_per_sm: int) -> None:
 
 
 def _tag_cycles(
-    tags: NDArray[np.int32], l2_sectors: NDArray[np.uint16], accesses: dict[int, Access], shapes: Shapes, gpu: GpuSpec
+    tags: NDArray[np.int32],
+    l2_sectors: NDArray[np.uint16],
+    accesses: dict[int, Access],
+    shapes: Shapes,
+    copies: Copies | None,
+    gpu: GpuSpec,
 ) -> NDArray[np.int32]:
     """Return for how long each record holds the tag stage: int32 [records]. A load that misses asks L2 for its lines
     one after another (own microbenchmark on an H200, tests/records/h200_load_bursts.json), which takes longer than its
@@ -138,9 +144,11 @@ def _tag_cycles(
     tags  int32 [records] passes of the tag stage, 0 for what does not go through it
     """
     stores = np.isin(shapes.pc, [i for i, access in accesses.items() if access.op in _WRITES])
-    asked = -(-np.where(stores, 0, shapes.coalesced.lines) // gpu.l1.miss_lines_per_cycle)
-    longer = (l2_sectors > 0) & (tags > 0)
-    return np.maximum(tags, asked.astype(np.int32)[shapes.of_record], out=tags.copy(), where=longer)
+    asked = np.where(stores, 0, shapes.coalesced.lines).astype(np.int32)[shapes.of_record]
+    if copies is not None:
+        asked = np.maximum(asked, copies.asked)
+    cycles = -(-asked // gpu.l1.miss_lines_per_cycle)
+    return np.maximum(tags, cycles, out=tags.copy(), where=(l2_sectors > 0) & (tags > 0))
 
 
 def _part_missed(l2_sectors: NDArray[np.uint16], shapes: Shapes, touched: NDArray[np.int64]) -> NDArray[np.uint8]:

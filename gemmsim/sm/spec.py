@@ -98,7 +98,9 @@ class Spec(Record):
     barriers_per_block: int  # those that have names, those of warpgroups, and the cluster's
     queue_entries: int
     multiply_queue_entries: int
-    shared_queue_entries: int
+    shared_entries: int
+    load_entries: int
+    copy_reads_behind: int
     line_instructions: int
     first_level_sets: int
     first_level_ways: int
@@ -200,6 +202,7 @@ _OF_PORTS = (
     "load_write_hold_cycles",
 )
 _OF_DRAM = ("mixed_latency_cycles", "mixed_crowding", "mixed_remembered_cycles", "turnaround")  # after "dram_"
+_OF_QUEUES = ("queue_entries", "shared_entries", "load_entries", "copy_reads_behind", "issue_to_address_cycles")
 _OF_MULTIPLICATIONS = ("queue_entries", "start_cycles", "finish_cycles")  # "multiply_" stands before these
 _OF_TMA = ("load", "store", "reduction")
 
@@ -218,10 +221,9 @@ def spec_of(
         "pipes": len(gpu.pipes),
         "pipe_intervals": intervals_at,
         "barriers_per_block": gpu.sm.max_barriers_per_block + WARPGROUPS + 1,
-        "queue_entries": mio.queue_entries,
+        **{name: getattr(mio, name) for name in _OF_QUEUES},
         **{f"multiply_{name}": getattr(gpu.warpgroup, name) for name in _OF_MULTIPLICATIONS},
         "math_interval": gpu.warpgroup.math_interval,
-        "shared_queue_entries": mio.shared_entries,
         "line_instructions": fetch.line_bytes // INSTRUCTION_BYTES,
         "first_level_sets": fetch.first_level_bytes // fetch.line_bytes // fetch.first_level_ways,
         "first_level_ways": fetch.first_level_ways,
@@ -236,7 +238,6 @@ def spec_of(
         "tagged_after_shared_requests": l1.tagged_after_shared_requests,
         "oldest_block_first": oldest_block_first,
         **{name: getattr(ports, name) for name in _OF_PORTS},
-        "issue_to_address_cycles": mio.issue_to_address_cycles,
         "address_cycles": gpu.pipes["lsu"].issue_interval_cycles,
         "shared_address_cycles": mio.shared_load_interval_cycles,
         "wavefront_cycles": 1 / shared.wavefronts_per_cycle,

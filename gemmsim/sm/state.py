@@ -31,7 +31,6 @@ from gemmsim.sm.units.slowest_line import deviations
 from gemmsim.sm.units.write_ports import LoadReturn, WritePorts
 
 FIRST_ENTRIES = 256  # of the lists that have no bound of their own; `grow` makes them longer
-# of the memory path
 SERVERS = ("entrance", "tags", "data", "banks", "out", "link", "l2_stores", "tma_loads", "tma_stores")
 _GATE, _COUNTS, _MAP = (SyncFields._fields.index(name) for name in ("gate", "counts", "tensor_map"))
 _FETCH = list(allocate(AccessCost).dtype.names or ()).index("fetch")
@@ -200,10 +199,11 @@ class State:
         self._shares = allocate(Share, 2)
         self._memory["l2_share"], self._memory["dram_share"] = row_addresses(self._shares)
         self._memory["maps"] = address_of(self._maps_there)
-        self._handed_over = np.zeros(max(1, self._gpu.mio.shared_entries))
-        self._memory["handed_over"] = address_of(self._handed_over)
-        self._stores_begun = np.zeros(self._gpu.tma.stores_held)
-        self._memory["stores_begun"] = address_of(self._stores_begun)
+        mio, tma = self._gpu.mio, self._gpu.tma
+        entries = {"handed_over": mio.shared_entries, "loads_begun": mio.load_entries, "stores_begun": tma.stores_held}
+        self._rings = {name: np.zeros(max(1, count)) for name, count in entries.items()}
+        for name, ring in self._rings.items():
+            self._memory[name] = address_of(ring)
         self._memory["after_shared"] = self._gpu.l1.tagged_after_shared_requests
         self._memory["unflushed"] = -1
         self._memory["load_gate"] = -1

@@ -14,12 +14,14 @@ class Copies:
     others.
 
     conflicts  uint8 wavefronts that bank conflicts add where it writes to shared memory
-    counted    int8 how many sectors more L1 counts for it than it touches, or fewer; of copies past L1
     again      uint8 sectors that L2 sends for it once more; of copies past L1
+    asked      uint8 lines that it asks L2 for, some of them more than once; of copies past L1
+    counted    int8 how many sectors more L1 counts for it than it touches, or fewer; of copies past L1
     zeros      bool whether it reads nothing: its record is of the shared addresses where it writes zeros
     """
 
     conflicts: NDArray[np.uint8]
-    counted: NDArray[np.int8]
     again: NDArray[np.uint8]
+    asked: NDArray[np.uint8]
+    counted: NDArray[np.int8]
     zeros: NDArray[np.bool_]

@@ -89,7 +89,7 @@ GPU = replace(
     warpgroup=Warpgroup(2, 128.0, 2.0, 5.0, 10.0, 3.0, 1.0),
     mbarrier=Mbarrier(10.0, 100.0, 20.0, 2.0),
     tma=Tma(64.0, 16.0, 32.0, 16.0, 300.0, 1.0, 0.0, 1.0, 1.0, 40.0, 2, 0, 0, 0),
-    mio=Mio(5, 0, 7, 4),
+    mio=Mio(5, 0, 0, 0, 7, 4),
     barrier=Barrier(0, 20, 0, 0, 0, 3, 2, 40),
     fetch=replace(_A100.fetch, near_line_cycles=0.0, far_line_cycles=0.0),
     launch=replace(

@@ -139,6 +139,8 @@ RULES: dict[str, Rule] = {
     "tma.merged_later": _SIZE,
     "mio.queue_entries": _RATE,
     "mio.shared_entries": _RATE,
+    "mio.load_entries": _RATE,
+    "mio.copy_reads_behind": _RATE,
     "register_file.read_window_cycles": _RATE,
     "register_file.uniform_row_registers": _RATE,
     "register_file.uniform_read_window_cycles": _RATE,

@@ -27,7 +27,7 @@ from gemmsim.isa.opcodes import MemoryAccess, row_of
 from gemmsim.isa.program import Program
 from gemmsim.memory.requests.access import Access, access_of
 from gemmsim.memory.requests.banks import floor_wavefronts, wavefronts
-from gemmsim.memory.requests.coalescer import SECTOR_SHIFT
+from gemmsim.memory.requests.coalescer import SECTOR_SHIFT, SECTORS_PER_LINE
 from gemmsim.trace.copies import Copies
 from gemmsim.trace.types import Patterns, WarpTrace, active_lanes
 
@@ -52,7 +52,7 @@ def with_copies(program: Program, trace: WarpTrace) -> WarpTrace:
     remains[written[~has_reads]] = True
     kept_before = np.concatenate([[0], np.cumsum(remains)])
     read = before[has_reads]
-    found = np.zeros((3, int(kept_before[-1])), np.int64)
+    found = np.zeros((4, int(kept_before[-1])), np.int64)
     found[:, kept_before[read]] = _of_copies(program, trace, read, written[has_reads])
     zeros = np.zeros(found.shape[1], np.bool_)
     zeros[kept_before[written[~has_reads]]] = True
@@ -64,7 +64,13 @@ def with_copies(program: Program, trace: WarpTrace) -> WarpTrace:
         record_pc=trace.record_pc[remains],
         record_pattern=trace.record_pattern[remains],
         record_base=trace.record_base[remains],
-        copies=Copies(found[0].astype(np.uint8), found[1].astype(np.int8), found[2].astype(np.uint8), zeros),
+        copies=Copies(
+            conflicts=found[0].astype(np.uint8),
+            counted=found[1].astype(np.int8),
+            again=found[2].astype(np.uint8),
+            asked=found[3].astype(np.uint8),
+            zeros=zeros,
+        ),
         repeats=repeats
         and replace(repeats, of_record=repeats.of_record[remains], step_bytes=repeats.step_bytes[remains]),
     )
@@ -73,19 +79,19 @@ def with_copies(program: Program, trace: WarpTrace) -> WarpTrace:
 def _of_copies(
     program: Program, trace: WarpTrace, read: NDArray[np.int64], written: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return conflicts, counted and again (see `Copies`) of copies: int64 [3, copies].
+    """Return conflicts, counted, again and asked (see `Copies`) of copies: int64 [4, copies].
 
     read, written  int64 [copies] their records of global and of shared memory
     """
     key = np.stack([trace.record_pc[written], trace.record_pattern[read], trace.record_pattern[written]])
     shapes, of_copy = np.unique(key, axis=1, return_inverse=True)
-    found = np.zeros((3, shapes.shape[1]), np.int64)
+    found = np.zeros((4, shapes.shape[1]), np.int64)
     for number, (pc, source, target) in enumerate(shapes.T.tolist()):
         access = access_of(program.instructions[pc])
         if access is None:
             continue
         if access.bypasses:
-            found[1:, number] = _sectors_past_l1(trace.patterns, source, target)
+            found[1:, number] = _past_l1(trace.patterns, source, target)
         else:
             found[0, number] = _conflicts(trace.patterns, target, access)
     return found[:, of_copy.reshape(-1)]
@@ -98,13 +104,16 @@ def _conflicts(patterns: Patterns, target: int, access: Access) -> int:
     return max(0, int(waves[0]) - floor_wavefronts(access.lane_bytes))
 
 
-def _sectors_past_l1(patterns: Patterns, source: int, target: int) -> tuple[int, int]:
-    """Return how many sectors more L1 counts for a copy past L1 than it touches, and how many L2 sends again."""
+def _past_l1(patterns: Patterns, source: int, target: int) -> tuple[int, int, int]:
+    """Return how many sectors more L1 counts for a copy past L1 than it touches, how many L2 sends again, and how many
+    lines it asks L2 for."""
     active = active_lanes(patterns.active_mask[source : source + 1])[0]
     half = patterns.offsets_bytes[source][active] >> _HALF_SHIFT
     to, origin = patterns.offsets_bytes[target][active] >> SECTOR_SHIFT, half >> 1
     touched = len(np.unique(origin))
     pairs, of_lane = np.unique(np.stack([to, origin]), axis=1, return_inverse=True)
     upper = np.bincount(of_lane.reshape(-1), half & 1, pairs.shape[1])
-    sent = np.maximum(upper, np.bincount(of_lane.reshape(-1)) - upper)
-    return len(np.unique(to)) - touched, int(sent.sum()) - touched
+    lower = np.bincount(of_lane.reshape(-1)) - upper
+    asked = np.unique(np.stack([*(pairs // SECTORS_PER_LINE), lower > 0, upper > 0]), axis=1)
+    sent = np.maximum(upper, lower)
+    return len(np.unique(to)) - touched, int(sent.sum()) - touched, asked.shape[1]

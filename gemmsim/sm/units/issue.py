@@ -11,9 +11,10 @@ from gemmsim.sm.units.gates import meet_gates
 from gemmsim.sm.units.instruction import MEMORY_PORT, Instruction, Kind, Reason
 from gemmsim.sm.units.issue_queue import hold_entry
 from gemmsim.sm.units.machine import AT_BARRIER, AT_GATE, WAITING, Sm, SubPartition, Warp
-from gemmsim.sm.units.memory_path import behind_requests, request
+from gemmsim.sm.units.memory_path import request
 from gemmsim.sm.units.pipes import take_pipe
 from gemmsim.sm.units.register_ports import hold_issue, read_later, read_registers
+from gemmsim.sm.units.request_queue import behind_requests
 from gemmsim.sm.units.scoreboards import hold_scoreboard, wait_for_scoreboards
 from gemmsim.sm.units.tma import copy_in_bulk
 from gemmsim.sm.units.warpgroup import multiply

@@ -161,6 +161,8 @@ class MemoryPath(Record):
     handed_over     cycles at which the last requests left the shared queue, one for each of its entries: a ring from
                     `oldest` on
     entered         when the last of those entered it that have been booked
+    loads_begun     cycles at which the last loads to registers began at the tags, or at the data stage, one for each
+                    entry of their queue: a ring from `oldest_load` on
     tags, data, out  the stages of L1: the tags, the data, and the way out to L2
     banks           the banks of shared memory and L1, where operands of wgmma are read beside the data stage; until the
                     first of these the data stage alone says when they are free
@@ -192,6 +194,8 @@ class MemoryPath(Record):
     handed_over: Reals
     oldest: int
     entered: float
+    loads_begun: Reals
+    oldest_load: int
     tags: Server
     data: Server
     banks: Server

@@ -15,6 +15,7 @@ from gemmsim.sm.units.execution import AccessCost
 from gemmsim.sm.units.fills import place_for
 from gemmsim.sm.units.instruction import Instruction
 from gemmsim.sm.units.machine import MemoryPath, Sm, SubPartition, Warp
+from gemmsim.sm.units.request_queue import enter, first_in_queue, leave, left_before
 from gemmsim.sm.units.server import book
 from gemmsim.sm.units.share import take
 from gemmsim.sm.units.slowest_line import slowest_of
@@ -26,6 +27,9 @@ def request(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, cost: Acce
 
     `Block.arriving` of the warp's block says when the data of each fetch is in L1. A load whose fetch another one has
     asked L2 for finds the data there, and waits until then.
+
+    Loads to registers that go through the tags wait for these, or for the data stage, in a queue of their own, and let
+    requests to shared memory pass (tests/records/h200_load_bursts.json, h200_queues.json).
 
     A sub-partition gets a wavefront of a load every `Spec.wavefront_latency_cycles`, though the SM serves more. Loads
     of one wavefront are not booked, as its address unit takes at least as long for each. Loads that have waited for
@@ -41,8 +45,9 @@ def request(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, cost: Acce
     shared_load = row.shared_load > 0 or (in_shared and loads)
     address_cycles = spec.shared_address_cycles if shared_load else spec.address_cycles
     idle_arrival = now + spec.issue_to_address_cycles + address_cycles
-    addressed = _enter(spec, memory, part, address_cycles, now)
-    first = _next_in_queue(spec, memory, addressed)
+    addressed = enter(spec, memory, part, address_cycles, now)
+    apart = row.writes_registers > 0 and cost.tag_cycles > 0 and cost.wavefronts > 0 and spec.load_entries > 0
+    first = first_in_queue(spec, memory, addressed, apart)
     begin = first  # when the request begins at the latest stage that it has reached
     if cost.tag_cycles > 0:
         begin = book(memory.tags, now, begin, float(cost.tag_cycles))
@@ -57,22 +62,20 @@ def request(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, cost: Acce
     if row.copies > 0 and memory.banks.next_free > now:
         memory.copied_cycles += l2_sectors * spec.sector_fill_cycles
     end = begin + max(data_cycles, float(cost.tag_cycles))
-    leaves = first if later else begin  # loads that miss wait for their tags apart, and let others pass
+    leaves = first if later or apart else begin
     out_cycles = 0.0
     if l2_sectors > 0 and (not loads or cost.atomic_ps > 0):
         out_cycles = l2_sectors * spec.sector_out_cycles + cost.partial_lines * spec.partial_line_cycles
         out_cycles = max(out_cycles, cost.atomic_ps * spec.atomic_cycles_per_ps)
         leaves = book(memory.out, now, begin, out_cycles)
-    # A slow stage fills the queue before it; the address unit keeps a request until there is room in it.
-    handed_over = leaves
-    if spec.shared_queue_entries > 0:
-        memory.handed_over[memory.oldest] = leaves
-        memory.oldest = (memory.oldest + 1) % spec.shared_queue_entries
-        handed_over = addressed
+    handed_over = leave(spec, memory, addressed, leaves, begin, apart)
     part.address_free = handed_over
-    warp.release = ceil(max(handed_over, begin) if later else handed_over)
+    warp.release = ceil(max(handed_over, begin) if later and not apart else handed_over)
     read_cycles = row.shared_sources_cycles if in_shared else float(row.sources_read_cycles)
     warp.sources_read = ceil(now + read_cycles + addressed - idle_arrival + max(leaves - begin, 0.0))
+    if row.copies > 0:
+        ahead = left_before(spec, memory, spec.copy_reads_behind)
+        warp.sources_read = max(warp.sources_read, ceil(now + read_cycles + max(ahead - idle_arrival, 0.0)))
     if not loads:
         if out_cycles > 0:
             end = max(_write_behind(spec, memory, cost, max(end, leaves), now), leaves + out_cycles)
@@ -123,42 +126,6 @@ def _await(memory: MemoryPath, warp: Warp, row: Instruction, at: float, held: fl
     fill.rank = warp.rank
     fill.scoreboard = row.write_scoreboard
     fill.reason = row.result_reason
-
-
-def _enter(spec: Spec, memory: MemoryPath, part: SubPartition, address_cycles: float, now: int) -> float:
-    """Return the cycle at which the address unit hands the request to the shared queue, which takes one request at a
-    time while it has room.
-    """
-    addressed = max(part.address_free, now + spec.issue_to_address_cycles) + address_cycles
-    if spec.shared_queue_entries > 0:
-        addressed = max(addressed, memory.handed_over[memory.oldest])
-        addressed = book(memory.entrance, now, addressed, spec.request_cycles)
-    return addressed
-
-
-def _next_in_queue(spec: Spec, memory: MemoryPath, addressed: float) -> float:
-    """Return the cycle at which the request that enters the shared queue at `addressed` is the first of it: requests
-    leave it in the order in which they enter it.
-    """
-    if spec.shared_queue_entries == 0 or addressed < memory.entered:
-        return addressed  # it enters before one that has been booked already, and waits for none
-    memory.entered = addressed
-    before = (memory.oldest + spec.shared_queue_entries - 1) % spec.shared_queue_entries
-    return max(addressed, memory.handed_over[before])
-
-
-def behind_requests(spec: Spec, memory: MemoryPath, now: int) -> float:
-    """Return the cycle from which what issues in cycle `now` and comes behind all of the shared queue goes on, as if it
-    had issued then: when the last request leaves the queue, less the time from issue to the address unit.
-
-    Special registers do (S2R): on an H200, rounds of stores to shared memory, of loads or of copies take as much longer
-    with one behind them as rounds of nothing, 30 cycles in most cases: none of its time passes beside theirs
-    (tests/records/h200_special_registers.json).
-    """
-    if spec.shared_queue_entries == 0:
-        return float(now)
-    last = (memory.oldest + spec.shared_queue_entries - 1) % spec.shared_queue_entries
-    return max(float(now), memory.handed_over[last] - spec.issue_to_address_cycles)
 
 
 def _held(spec: Spec, memory: MemoryPath, row: Instruction, cost: AccessCost, l2_sectors: int) -> float:
