@@ -30,6 +30,8 @@ from gemmsim.memory.l2_sectors import (
 )
 from gemmsim.memory.requests.access import Access
 from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE, WRITE_PAST_L1
+from gemmsim.memory.requests.coalescer import Coalesced
+from gemmsim.memory.requests.joined_stores import JoinedStores, joined_stores
 from gemmsim.memory.requests.multicast import receivers
 from gemmsim.memory.requests.shapes import Shapes
 from gemmsim.memory.requests.sums import weighted_sums
@@ -66,6 +68,7 @@ class CacheResults:
     traffic         sectors that DRAM reads and writes
     notes           what was assumed
     l2_after        what L2 holds when the launch has ended; None where that is not known
+    joined          the stores that are sent to L2 together; None where there are none
     """
 
     l2: NDArray[np.uint16]
@@ -81,6 +84,7 @@ class CacheResults:
     traffic: DramTraffic
     notes: tuple[str, ...]
     l2_after: L2State | None
+    joined: JoinedStores | None
 
 
 def simulate_caches(
@@ -101,27 +105,25 @@ def simulate_caches(
     l1_bytes   L1 cache of one SM
     begins     how L2 begins
     """
-    coalesced, instructions = shapes.coalesced, trace.executed.shape[1]
+    coalesced, instructions, before = shapes.coalesced, trace.executed.shape[1], placement.generation
     requests, blocks, relation = l1_requests_of(trace, shapes, accesses), trace.blocks, trace.relation
     of_stacks = [index for index, access in accesses.items() if access.space == "local"]
     local = np.isin(requests.pc, of_stacks)
     wave = Wave(gpu.sm.count * placement.resident_blocks_per_sm, gpu.l2, begins is True)
     if relation is None:
-        residents, footprint = residents_of_grid(blocks, placement), None
+        residents, footprint, before = residents_of_grid(blocks, placement), None, before[blocks]
     else:
-        lines = np.bincount(requests.of_blocks(np.arange(len(blocks))), coalesced.lines[requests.shape], len(blocks))
-        sample = SampledBlocks(blocks, trace.weight, lines, trace.repeats is not None)
+        sample = _sampled(trace, requests, coalesced)
         residents = residents_of_sample(sample, relation, placement, l1_bytes // gpu.l1.line_bytes, not of_stacks)
-        footprint = in_background(
-            lambda: estimate(relation, arrays_store(requests, local), coalesced, instructions, wave),
-            worth_a_thread=len(requests.pc) > _WORTH_A_THREAD,
-        )
+        worth, stores = len(requests.pc) > _WORTH_A_THREAD, arrays_store(requests, local)
+        footprint = in_background(lambda: estimate(relation, stores, coalesced, instructions, wave), worth)
     # What is asked of L2 one after the other may be hundreds of megabytes. Of a sample, only local memory is replayed.
     listed = None if footprint is None else np.isin(shapes.pc, of_stacks)
     l1 = replay_l1(requests, residents, coalesced, l1_cache(l1_bytes, gpu.l1), listed)
     made = requests.of_blocks(np.bincount(residents.block, residents.times, minlength=len(blocks)))
     asked, hit, weight = coalesced.sectors[requests.shape], l1.hits / made, trace.record_weight[requests.record]
-    sent = np.where(requests.operation == READ, asked - hit, asked)
+    joined, together, joins = _together(trace, shapes, accesses, requests)
+    sent = np.where(requests.operation == READ, asked - hit, asked) - together
     fetched = np.where((requests.operation == WRITE) | (requests.operation == WRITE_PAST_L1), 0, sent)
 
     def by_instruction(sectors: NDArray) -> NDArray[np.float64]:
@@ -136,6 +138,7 @@ def simulate_caches(
     stored, shares = stored_once(requests, coalesced), _merged(trace, requests, accesses, gpu, placement)
     is_read = np.isin(requests.operation, (READ, READ_PAST_L1))
     asks = l1.l2_requests / made * (1 - is_read * shares[0][requests.pc]) + shapes.further_packets[requests.shape]
+    asks[joins & (sent == 0)] = 0.0
     of_others = by_instruction(np.where(is_read, sent, 0)) * shares
     again, sent_again, of_copies = _sent_again(trace, shapes)
     of_instructions = {"l1_hit_sectors": by_instruction(hit), "l2_sectors": by_instruction(sent) + sent_again}
@@ -154,9 +157,9 @@ def simulate_caches(
         if stacks is not None:
             l2 = with_stack_sectors(l2, stacks, requests, np.where(local, weight, 0.0), to_stacks)
     read, from_dram = _reads(l2.footprint.read_sectors, to_fetch, footprint is None)
-    merged_again = of_copies * (1 - 1 / max(1, gpu.l2.merged_requests))
-    merged_sectors, may_merge = np.minimum(of_others, to_fetch - read) + merged_again
-    came_before = placement.generation[blocks] if relation is None else placement.generation
+    merged_sectors, may_merge = np.minimum(of_others, to_fetch - read) + of_copies * (
+        1 - 1 / max(1, gpu.l2.merged_requests)
+    )
     return CacheResults(
         **of_instructions,
         l2=of_record,
@@ -165,12 +168,30 @@ def simulate_caches(
         dram_sectors=read,
         merged_sectors=merged_sectors,
         may_merge=may_merge,
-        atomic_us=by_record(atomic_us(requests, shapes.packets, accesses, weight, relation, came_before, gpu.l2)),
+        atomic_us=by_record(atomic_us(requests, shapes.packets, accesses, weight, relation, before, gpu.l2)),
         l2_requests=l2_requests,
         traffic=DramTraffic(from_dram, l2.footprint.written_sectors),
         notes=l2.notes,
         l2_after=l2.state,
+        joined=joined,
     )
+
+
+def _sampled(trace: WarpTrace, requests: L1Requests, coalesced: Coalesced) -> SampledBlocks:
+    blocks = trace.blocks
+    lines = np.bincount(requests.of_blocks(np.arange(len(blocks))), coalesced.lines[requests.shape], len(blocks))
+    return SampledBlocks(blocks, trace.weight, lines, trace.repeats is not None)
+
+
+def _together(
+    trace: WarpTrace, shapes: Shapes, accesses: dict[int, Access], requests: L1Requests
+) -> tuple[JoinedStores | None, NDArray[np.int16] | int, NDArray[np.bool_] | bool]:
+    """Return the stores that are sent together, how many sectors of each request are sent with an earlier one, and
+    whether it is one of those that may be."""
+    joined = joined_stores(trace, shapes, accesses)
+    if joined is None:
+        return None, 0, False
+    return joined, joined.sectors[requests.record], joined.joins[requests.record]
 
 
 def _by_record(values: NDArray, record: NDArray[np.int64], records: int) -> NDArray:

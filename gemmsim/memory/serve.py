@@ -74,6 +74,8 @@ def serve(
     bulk = np.isin(trace.record_pc, [index for index, access in accesses.items() if access.bulk])
     tags, wavefronts = np.where(bulk, 0, tags), np.where(bulk, 0, wavefronts)  # bulk copies go past L1's stages
     partial_lines = _partial_lines(accesses, shapes)[of_record]
+    if caches.joined is not None:
+        partial_lines = np.where(caches.joined.joins, caches.joined.partial_lines, partial_lines)
     rows = _rows(split, shapes, caches, tags, wavefronts)
     relation = trace.relation
     counters = counters_of(
