@@ -24,9 +24,12 @@ from gemmsim.analysis.verdict.advice import advise
 from gemmsim.analysis.verdict.bottleneck import find_bottleneck
 from gemmsim.analysis.verdict.gains import cured, ranked, with_quick_doubles
 from gemmsim.compile import compile_kernel, default_cache
+from gemmsim.compile.declared import declared_types
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.isa.program import Program
 from gemmsim.isa.tensor_sums import sum_roundoff
+from gemmsim.launch.arrays import shown_argument
+from gemmsim.launch.declared import check_numbers
 from gemmsim.launch.spec import BURST, SUSTAINED, LaunchSpec, Settings
 from gemmsim.memory.caches.l2 import L2State
 from gemmsim.memory.requests.copies import with_copies
@@ -48,7 +51,7 @@ from gemmsim.trace.launch_data.clusters import clusters_of
 from gemmsim.trace.launch_data.grid_workspace import check_cooperative
 from gemmsim.trace.launch_data.module_data import placed_variables
 from gemmsim.trace.stopped import Stopped
-from gemmsim.trace.types import Argument, Execution, Launch, PlacedVariable, shown_type
+from gemmsim.trace.types import Execution, Launch, PlacedVariable
 from gemmsim.trace.words import STALE
 
 if TYPE_CHECKING:  # not every prediction needs these, so they are imported where they are used
@@ -97,8 +100,7 @@ def count(
     if program is None:
         program = compiled(spec)
     occupancy = _occupancy(program, spec)
-    fit = _at_once(program, spec, occupancy)
-    check_cooperative(program, spec.launch, fit, gpu.name)
+    fit = _fit(program, spec, occupancy)
     executor = Executor(program, spec.launch_with_arrays(), settings.max_instructions, resident=fit)
     executor.cutting.allowed = leave_out
     chosen = plan(executor, occupancy.blocks_per_sm, gpu.sm.count, settings.full, settings.full_below)
@@ -153,8 +155,7 @@ def sanitize(spec: LaunchSpec) -> Sanitized:
     program, settings = compiled(spec), spec.settings
     occupancy = _occupancy(program, spec)
     launch, resident = spec.launch_with_arrays(), occupancy.blocks_per_sm
-    fit = _at_once(program, spec, occupancy)
-    check_cooperative(program, spec.launch, fit, spec.gpu.name)
+    fit = _fit(program, spec, occupancy)
     executing = partial(Executor, launch=launch, max_instructions=settings.max_instructions, resident=fit)
     checked = executing(program, sanitizing=True)
     try:
@@ -226,7 +227,7 @@ def conclude(counted: Counted, spec: LaunchSpec, accesses: bool = True) -> Repor
     return Report(
         labels=spec.labels,
         evidence=evidence,
-        arguments=tuple(_describe(argument) for argument in launch.args),
+        arguments=tuple(map(shown_argument, launch.args)),
         verified=check_results(counted.execution, launch, spec, sum_roundoff(counted.program)),
         sampling=executed,
         bottleneck=find_bottleneck(evidence, advice),
@@ -301,11 +302,17 @@ def _occupancy(program: Program, spec: LaunchSpec) -> Occupancy:
     )
 
 
-def _at_once(program: Program, spec: LaunchSpec, occupancy: Occupancy) -> int:
-    """Return how many blocks of the launch the GPU holds at once."""
-    if occupancy.clusters_at_once is not None:
-        return occupancy.clusters_at_once * clusters_of(program, spec.launch).blocks
-    return occupancy.blocks_per_sm * spec.gpu.sm.count
+def _fit(program: Program, spec: LaunchSpec, occupancy: Occupancy) -> int:
+    """Return how many blocks of the launch the GPU holds at once.
+
+    Raises GemmsimError where those are too few for a cooperative launch, and for numbers of another type than declared.
+    """
+    check_numbers(program.name, declared_types(spec.kernel, program.symbol, program.abi), spec.launch)
+    clusters, fit = occupancy.clusters_at_once, occupancy.blocks_per_sm * spec.gpu.sm.count
+    if clusters is not None:
+        fit = clusters * clusters_of(program, spec.launch).blocks
+    check_cooperative(program, spec.launch, fit, spec.gpu.name)
+    return fit
 
 
 def _evidence(counted: Counted, spec: LaunchSpec, timing: Timing) -> Evidence:
@@ -341,10 +348,3 @@ def _evidence(counted: Counted, spec: LaunchSpec, timing: Timing) -> Evidence:
         roofline=roofline_of(traffic, timing.duration_us, spec.gpu, operations.total, operations.precision),
         timing=timing,
     )
-
-
-def _describe(argument: Argument) -> str:
-    name = f"{argument.name}: " if argument.name else ""
-    if argument.shape:
-        return f"{name}{shown_type(argument)}"
-    return f"{name}{argument.dtype}={argument.value}"

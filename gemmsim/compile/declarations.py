@@ -120,6 +120,31 @@ def kernels(text: str, found: Sequence[Declaration], scope: str = "") -> Iterato
                 yield scope + one.name, head.startswith("template")
 
 
+def parameters_of(text: str, found: Sequence[Declaration], name: str) -> Iterator[tuple[tuple[str, ...], ...]]:
+    """Yield, for each declaration of the kernel `name` in any namespace, the tokens of each of its parameters."""
+    for one in found:
+        if one.kind == "namespace":
+            yield from parameters_of(text, one.parts, name)
+        elif one.kind == "function" and one.device and one.name == name:
+            words = [token.text for token in _tokens(text[one.start : one.stop])]
+            if "__global__" in words:
+                at = next(at for at in range(len(words)) if words[at : at + 2] == [name, "("])
+                yield tuple(_parameters(words, at + 2))
+
+
+def _parameters(words: Sequence[str], at: int) -> Iterator[tuple[str, ...]]:
+    """Yield the tokens of each parameter of a list that begins at `at`, up to the bracket that closes it."""
+    depth, first = 0, at
+    while at < len(words) and (depth or words[at] != ")"):
+        depth += (words[at] in "([{<") - (words[at] in ")]}>")
+        if words[at] == "," and not depth:
+            yield tuple(words[first:at])
+            first = at + 1
+        at += 1
+    if at > first:
+        yield tuple(words[first:at])
+
+
 def without(text: str, removed: Sequence[Declaration]) -> str:
     """Return the text without some declarations. Line breaks stay, and so do preprocessor directives."""
     for one in removed:

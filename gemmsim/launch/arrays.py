@@ -13,7 +13,7 @@ from gemmsim.support.bit_patterns import is_bit_type, tf32_values, to_items
 from gemmsim.support.dtypes import DTYPES, FLOATS
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.periodic_array import MAPPED, PERIOD_BYTES, periodic_array
-from gemmsim.trace.types import Argument, Launch
+from gemmsim.trace.types import Argument, Launch, shown_type
 
 MAX_ARRAY_BYTES = 8 * 2**30  # a larger array might not fit into the memory of the machine that simulates
 # An array that repeats one period takes no memory, but 257 mappings a GiB. Linux gives a process 65,530 (its default of
@@ -76,6 +76,14 @@ def check_size(what: str, argument: Argument) -> None:
     if size_bytes > limit_bytes:
         limit = f"{limit_bytes >> 30} GiB at most"
         raise GemmsimError(f"{what}: {size_bytes / 2**30:.1f} GiB, but an array may have {limit}")
+
+
+def shown_argument(argument: Argument) -> str:
+    """Return an argument as a report shows it: "A: f32[64,64]", "i32=64"."""
+    name = f"{argument.name}: " if argument.name else ""
+    if argument.shape:
+        return f"{name}{shown_type(argument)}"
+    return f"{name}{argument.dtype}={argument.value}"
 
 
 def random_array(dtype: str, shape: tuple[int, ...], random: np.random.Generator) -> NDArray[np.generic]:

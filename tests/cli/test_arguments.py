@@ -92,3 +92,16 @@ def test_saved_arrays_are_arguments_and_references(capsys: pytest.CaptureFixture
     assert main(["analyze", *LAUNCH, *again, "--tolerance", "0.2"]) == 0
     assert main(["check", *LAUNCH, *again, "--expect", "registers <= 255"]) == 1
     assert "FAIL  the result is wrong: not as in out.npz: y[50] is 8" in capsys.readouterr().out
+
+
+def test_the_command_line_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a symbol that says the types, and of one that does not; counting and looking for races alike."""
+    for number, lead in enumerate(("", 'extern "C" ')):
+        file = tmp_path / f"scale{number}.cu"
+        file.write_text(f"{lead}__global__ void scale(float* x, int n) {{ if (threadIdx.x < n) x[threadIdx.x] *= 2; }}")
+        launch = [str(file), "--grid", "1", "--block", "32", "--arg", "f32[32]", "--arg"]
+        for command in (["analyze", *launch], ["check", "--sanitize", *launch]):
+            assert main([*command, "f32=32"]) == 2
+            said = "error: kernel 'scale': parameter 1 is declared as 'int', but f32 is given: pass i32=...\n"
+            assert capsys.readouterr().err == said
+        assert main(["analyze", *launch, "i32=32"]) == 0
