@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.analysis.array_difference import Difference, Differences
+from gemmsim.analysis.array_difference import Difference, Differences, never_stored
 from gemmsim.analysis.findings import NOT_EXECUTED, Verification
 from gemmsim.analysis.formula_values import Evaluator
 from gemmsim.launch.array_files import items_of, read_array
@@ -34,8 +36,7 @@ def _formula(run: Execution, launch: Launch, check: FormulaCheck, sum_roundoff: 
     name = formula.text.partition("=")[0].strip()
     after, stored = _after(run, launch, formula.output)
     if not run.sampled and not stored.all():
-        missing = int((~stored).sum())
-        return Verification(False, None, f"NO: {missing} of {stored.size} elements of {name} were never stored")
+        return Verification(False, None, f"NO: {never_stored(name, stored)}")
     if not stored.any() and run.left_out:
         return Verification(None, None, NOT_EXECUTED)
     if not stored.any():
@@ -62,8 +63,9 @@ def _formula(run: Execution, launch: Launch, check: FormulaCheck, sum_roundoff: 
             compared = stored[batch][at]
             differences.add(got, wanted, allowed, compared.reshape(*lead, *compared.shape), place)
     found = differences.found()
-    if len(launch.args[formula.output].shape) == 1 and found.first:
-        found = Difference(found.compared, found.wrong, found.first[1:], found.got, found.wanted, found.relative_error)
+    if len(launch.args[formula.output].shape) == 1 and found.first and found.farthest:
+        flat = (replace(one, index=one.index[1:]) for one in (found.first, found.farthest))
+        found = replace(found, first=next(flat), farthest=next(flat))
     return _verdict(name, found, stored.size, run.sampled, f"as in '{formula.text}'")
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.analysis.array_difference import Element, farthest_off, never_stored
 from gemmsim.analysis.findings import NOT_EXECUTED, Verification
 from gemmsim.launch.spec import GemmCheck
 from gemmsim.support.bit_patterns import to_numbers
@@ -48,7 +50,7 @@ def verify(run: Execution, launch: Launch, check: GemmCheck | None, sum_roundoff
     after, stored = to_numbers(before.dtype, after).reshape(m, n), stored.reshape(m, n)
     count = int(np.count_nonzero(stored))
     if not run.sampled and count != m * n:
-        return Verification(False, None, f"NO: {m * n - count} of {m * n} elements of C were never stored")
+        return Verification(False, None, f"NO: {never_stored('C', stored)}")
     if not count and run.left_out:
         return Verification(None, None, NOT_EXECUTED)
     if not count:
@@ -56,13 +58,27 @@ def verify(run: Execution, launch: Launch, check: GemmCheck | None, sum_roundoff
     bias = None if check.bias is None else _Operand(launch.args[check.bias])[:]
     old = to_numbers(before.dtype, np.asarray(before.value)).reshape(m, n)
     roundoff = max(DTYPES[before.dtype].unit_roundoff, sum_roundoff)
-    worst, scale, first = _compare(a, b, old, bias, after, stored, check, roundoff)
+    worst, scale, wrong = _compare(a, b, old, bias, after, stored, check, roundoff)
     relative = worst / scale if scale else worst
-    of = f"{count} of {m * n} elements of C (the blocks sampled)" if run.sampled else f"all {m * n} elements of C"
-    if not first:
+    if not wrong:
+        part = f"{count} of {m * n} elements of C (the blocks sampled)"
+        of = part if run.sampled else f"all {m * n} elements of C"
         return Verification(True, relative, f"yes, relative error {relative:.1e}, {of}")
-    beyond = f"NO: relative error {relative:.1e}, beyond what {before.dtype} sums explain, {of}"
-    return Verification(False, relative, f"{beyond}; the first: {first} was wanted")
+    differ = f"{sum(one.count for one in wrong)} of {count} elements of C differ{' (the blocks sampled)' * run.sampled}"
+    beyond = f"NO: relative error {relative:.1e}, beyond what {before.dtype} sums explain: {differ}"
+    first, farthest = wrong[0].first, max(wrong, key=lambda one: one.by).farthest
+    places = f"the first: {first.sentence('C')}{farthest_off('C', first, farthest)}"
+    return Verification(False, relative, f"{beyond}; {places}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Wrong:
+    """The wrong elements of some rows: their number, the first, the one farthest off, and by how much it is."""
+
+    count: int
+    first: Element
+    farthest: Element
+    by: float
 
 
 class _Operand:
@@ -87,17 +103,15 @@ def _compare(
     stored: NDArray[np.bool_],
     check: GemmCheck,
     roundoff: float,
-) -> tuple[float, float, str]:
-    """Return (largest absolute error, largest |reference|, the first element that is wrong) of stored elements.
-
-    The third is text, as in "C[3,17] is 1.5, 1.25", and empty where all errors are inside the bound.
+) -> tuple[float, float, list[_Wrong]]:
+    """Return (largest absolute error, largest |reference|, the elements that are wrong) of stored elements.
 
     The reference is computed only for rows with stored elements, and for a group of rows only in the columns in which
     any of these rows has a stored element.
     """
     rows = np.flatnonzero(stored.any(axis=1))
     worst = scale = 0.0
-    first = ""
+    found: list[_Wrong] = []
     k = a.array.shape[1]
     for some in np.array_split(rows, max(1, rows.size * k // _CHUNK_ELEMENTS)):
         columns = np.flatnonzero(stored[some].any(axis=0))
@@ -111,6 +125,7 @@ def _compare(
             expected, terms = expected + bias[columns], terms + np.abs(bias[columns])
         expected = np.maximum(expected, 0) if check.relu else expected
         error = np.where(stored[at], np.abs(after[at].astype(np.float64) - expected), 0)
+        error[np.isnan(error)] = np.inf  # else it were the largest error of none
         allowed = partial(_allowed, check=check, k=k, roundoff=roundoff)
         # sum|a b| is no less than |sum a b|, which is at hand and suffices for most elements. Their magnitude is not
         # computed.
@@ -120,12 +135,16 @@ def _compare(
         else:
             magnitude = _magnitude(rows_a, columns_b, *doubtful)
         wrong = np.flatnonzero(~(error[doubtful] <= allowed(magnitude, terms[doubtful])))
-        if wrong.size and not first:
-            row, column = (int(index[wrong[0]]) for index in doubtful)
-            place = some[row], columns[column]
-            first = f"C[{place[0]},{place[1]}] is {after[place]:.9g}, {expected[row, column]:.9g}"
+        if wrong.size:
+            off = error[doubtful][wrong]
+            places = [(doubtful[0][wrong[one]], doubtful[1][wrong[one]]) for one in (0, int(off.argmax()))]
+            first, farthest = (
+                Element((int(some[i]), int(columns[j])), float(after[some[i], columns[j]]), float(expected[i, j]))
+                for i, j in places
+            )
+            found.append(_Wrong(wrong.size, first, farthest, float(off.max())))
         worst, scale = max(worst, float(error.max())), max(scale, float(np.abs(expected).max()))
-    return worst, scale, first
+    return worst, scale, found
 
 
 def _allowed(

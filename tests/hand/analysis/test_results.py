@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gemmsim.analysis.array_difference import Differences
+from gemmsim.analysis.array_difference import Differences, Element
 from gemmsim.analysis.findings import Verification
 from gemmsim.analysis.formula_values import Evaluator
 from gemmsim.analysis.results import check_results
@@ -178,8 +178,26 @@ def test_the_first_difference_of_all_parts() -> None:
     got[1, 2] = 3
     found.add(got, zeros, zeros, everything, (np.array([0, 1]), np.arange(3)))
     outcome = found.found()
-    assert (outcome.first, outcome.got, outcome.wanted) == ((1, 2), 3, 0)
+    assert outcome.first == outcome.farthest == Element((1, 2), 3, 0)
     assert (outcome.compared, outcome.wrong) == (12, 7)
+    assert outcome.sentence("C") == "C[1,2] is 3, 0 was wanted; 7 of 12 elements differ, relative error 3.0e+00"
+
+
+def test_the_difference_that_is_farthest_off() -> None:
+    """Neither the first wrong element, 0 for 1, nor one that is allowed to be far off, but that of 4 for 9."""
+    found = Differences()
+    wanted, got = np.array([[2.0, 1, 7], [9, 5, 9]]), np.array([[2.0, 0, -7], [4, 5, 8]])
+    allowed = np.array([[0.0, 0, 20], [0, 0, 0]])
+    found.add(got, wanted, allowed, np.ones((2, 3), np.bool_), (np.array([10, 20]), np.arange(3)))
+    outcome = found.found()
+    assert (outcome.first, outcome.farthest) == (Element((10, 1), 0, 1), Element((20, 0), 4, 9))
+    assert outcome.sentence("C").endswith("; farthest off: C[20,0] is 4, 9 was wanted")
+
+
+def test_the_farthest_off_of_a_vector() -> None:
+    args = (argument("x", np.array([1.0, 2, 3])), argument("y", np.zeros(3)))
+    said = checked(args, "y = x", f32(np.array([0, 2, 8]))).text
+    assert "y[0] is 0, 1 was wanted" in said and said.endswith("; farthest off: y[2] is 8, 3 was wanted")
 
 
 def test_elements_that_nobody_stored() -> None:
@@ -188,7 +206,7 @@ def test_elements_that_nobody_stored() -> None:
     launch, stored = Launch((1, 1, 1), (1, 1, 1), ARGS), np.ones((6, 5), np.bool_)
     stored[3, 1:3] = False
     found = check_results(run_of(f32(A @ B), stored, False), launch, spec_of(launch, check))
-    assert found.text == "NO: 2 of 30 elements of C were never stored" and found.ok is False
+    assert found.text == "NO: 2 of 30 elements of C were never stored; the first: C[3,1]" and found.ok is False
 
 
 def run_of(after: NDArray, stored: NDArray, sampled: bool) -> Execution:

@@ -69,10 +69,26 @@ def test_rounded_operands_explain_more(r: float, ok: bool) -> None:
     assert checked([[2, 2], [1, -4]], GemmCheck(0, 1, 2, operand_roundoff=r), a).ok is ok
 
 
-def test_the_first_wrong_element_is_named() -> None:
+def test_the_first_wrong_element_and_the_one_farthest_off_are_named() -> None:
     """C is [[2, 2], [1, -4]]; both elements of the second row are wrong."""
     found = checked([[2, 2], [1.5, -3]], GemmCheck(0, 1, 2))
-    assert found.ok is False and found.text.endswith("; the first: C[1,0] is 1.5, 1 was wanted")
+    assert found.ok is False and found.text == (
+        "NO: relative error 2.5e-01, beyond what f32 sums explain: 2 of 4 elements of C differ; "
+        "the first: C[1,0] is 1.5, 1 was wanted; farthest off: C[1,1] is -3, -4 was wanted"
+    )
+    assert checked([[2, 2], [1, -3]], GemmCheck(0, 1, 2)).text.endswith("; the first: C[1,1] is -3, -4 was wanted")
+
+
+def test_nan_is_farthest_off() -> None:
+    found = checked([[3, 2], [1, np.nan]], GemmCheck(0, 1, 2))
+    assert found.relative_error == np.inf and found.text.endswith("; farthest off: C[1,1] is nan, -4 was wanted")
+
+
+def test_rows_that_are_compared_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first wrong element is in the first part, the one farthest off in the second."""
+    monkeypatch.setattr("gemmsim.analysis.verify._CHUNK_ELEMENTS", 2)
+    found = checked([[0, 2], [1, 8]], GemmCheck(0, 1, 2))
+    assert "2 of 4 elements of C differ; the first: C[0,0] is 0, 2 was wanted; farthest off: C[1,1] is 8" in found.text
 
 
 @pytest.mark.parametrize(("bits", "ok"), [(0x4040, True), (0x4060, False)])
