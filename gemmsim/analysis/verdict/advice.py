@@ -162,8 +162,11 @@ def double_arithmetic(evidence: Evidence) -> Advice | None:
 
 def low_occupancy(evidence: Evidence) -> Advice | None:
     """Advise a change where few warps are resident on an SM and no unit is busy; say what would make room for one more
-    block. Where a unit is busy, more warps would only wait for it."""
+    block. Where a unit is busy, more warps would only wait for it; and where the grid has no more blocks than the GPU
+    holds already, room for more stays empty."""
     occupancy = evidence.occupancy
+    if evidence.blocks <= occupancy.blocks_per_sm * evidence.gpu.sm.count:
+        return None
     if occupancy.theoretical_pct >= LOW_OCCUPANCY_PCT or utilisations(evidence)[0].share_pct >= BUSY_PCT:
         return None
     cliffs = []

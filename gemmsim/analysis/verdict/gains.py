@@ -60,6 +60,9 @@ def ranked(
 ) -> tuple[Advice, ...]:
     """Return the advice with its predicted gain, what saves most time first; what has no prediction comes last.
 
+    What saves nothing is left out. Where that is all there is, it stays, but for what saves nothing at best: two
+    problems that hide one another each save nothing alone.
+
     before_us, overhead_us  time of the launch, and the launch overhead in it
     predict                 returns the time with the problem of an advice gone; None where the model cannot say
     """
@@ -68,11 +71,18 @@ def ranked(
         at_best = None if advice.at_best is None else overhead_us + (before_us - overhead_us) * advice.at_best
         after = predict(advice) if at_best is None else at_best
         known.append(advice if after is None else replace(advice, time_us=after, gain=_gain(advice, before_us, after)))
-    return tuple(sorted(known, key=lambda advice: _UNKNOWN if advice.time_us is None else advice.time_us))
+    useful = [one for one in known if one.time_us is None or _saves(before_us, one.time_us)]
+    kept = useful or [one for one in known if one.at_best is None]
+    return tuple(sorted(kept, key=lambda advice: _UNKNOWN if advice.time_us is None else advice.time_us))
+
+
+def _saves(before_us: float, after_us: float) -> bool:
+    """Whether the difference shows in the two digits of the gain: 1.00x is none."""
+    return round(before_us / after_us, 2) > 1
 
 
 def _gain(advice: Advice, before_us: float, after_us: float) -> str:
     how = "at best" if advice.at_best is not None else _HOW.get(advice.rule, "predicted without it")
     times = f"{how} {after_us:,.1f} us, now {before_us:,.1f} us"
-    times += f" ({before_us / after_us:.2f}x)" if after_us < before_us else ": alone it saves nothing"
+    times += f" ({before_us / after_us:.2f}x)" if _saves(before_us, after_us) else ": alone it saves nothing"
     return f"{times}; {advice.gain}" if advice.gain else times

@@ -182,7 +182,7 @@ def test_tail_wave(waves: float, part: float | None) -> None:
 
 def test_low_occupancy() -> None:
     given = evidence()
-    few = {"theoretical_pct": 25.0, "warps_per_sm": 16, "limiters": ("registers",)}
+    few = {"theoretical_pct": 25.0, "warps_per_sm": 16, "limiters": ("registers",), "blocks_per_sm": 1}
     low = replace(given, occupancy=replace(given.occupancy, **few, registers_cliff=8, shared_cliff_bytes=None))
     said = advice.low_occupancy(low)
     assert said is not None and said.title == "occupancy is limited by registers"
@@ -191,6 +191,9 @@ def test_low_occupancy() -> None:
     assert advice.low_occupancy(given) is None
     busy = replace(low, timing=replace(low.timing, pipe_utilisation_pct={"tensor": 60.0}))
     assert advice.low_occupancy(busy) is None  # more warps would wait for the same pipe
+    for blocks in (1, 108):  # all of them are resident already, one an SM: there is no other to take the room
+        assert advice.low_occupancy(replace(low, grid=(blocks, 1, 1))) is None
+    assert advice.low_occupancy(replace(low, grid=(109, 1, 1))) is not None
 
 
 def test_rules_keep_silent_without_memory_or_multiply_adds() -> None:

@@ -50,6 +50,18 @@ def test_advice_is_sorted_by_what_it_would_save() -> None:
     assert slower.gain == "predicted without it 101.0 us, now 100.0 us: alone it saves nothing"
 
 
+def test_what_saves_nothing_is_left_out() -> None:
+    """Unless that is all there is, as two problems may hide one another; nothing at best is no advice at all."""
+    times = {"helps": 90.0, "same": 100.0, "slower": 101.0, "hardly": 99.8}  # 99.8 is 1.00x
+    found = [advice(rule) for rule in ("same", "slower", "hardly")] + [advice("even", at_best=1.0)]
+    all_of_them = ranked([*found, advice("helps"), advice("unknown")], 100.0, 20.0, lambda one: times.get(one.rule))
+    assert [one.rule for one in all_of_them] == ["helps", "unknown"]
+    useless = ranked(found, 100.0, 20.0, lambda one: times.get(one.rule))
+    assert [one.rule for one in useless] == ["hardly", "same", "slower"]
+    assert all(one.gain.endswith(": alone it saves nothing") for one in useless)
+    assert ranked([advice("even", at_best=1.0)], 100.0, 20.0, lambda _: None) == ()
+
+
 DOUBLES = """extern "C" __global__ void sums(const float* a, float* b) {{
   {type} sum = 0;
   for (int i = 0; i < 64; i++) sum += a[i * 128 + threadIdx.x];
