@@ -16,6 +16,7 @@ from gemmsim.launch.spec import FileCheck, FormulaCheck
 from gemmsim.support.bit_patterns import to_items, to_numbers
 from gemmsim.support.dtypes import DTYPES, FLOATS
 from gemmsim.support.errors import GemmsimError
+from gemmsim.support.plurals import plural
 from gemmsim.trace.types import Argument, Execution, Launch
 
 _CHUNK_ELEMENTS = 1 << 22  # elements of an operand that are read at a time, so that the float64 copies stay small
@@ -166,7 +167,7 @@ def _after(run: Execution, launch: Launch, position: int) -> tuple[NDArray, NDAr
 
 def _verdict(name: str, found: Difference, size: int, sampled: bool, how: str) -> Verification:
     part = f"{found.compared} of {size} elements of {name} (the blocks sampled; --full compares all)"
-    of = part if sampled else f"all {size} elements of {name}"
+    of = part if sampled else f"all {plural(size, 'element', str(size))} of {name}"
     relative = found.relative_error
     if not found.wrong:
         return Verification(True, relative, f"yes, {how}, relative error {relative:.1e}, {of}")

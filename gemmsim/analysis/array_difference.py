@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gemmsim.support.plurals import verb
+
 
 @dataclass(frozen=True, slots=True)
 class Element:
@@ -44,8 +46,9 @@ class Difference:
         """Return "D[3,17] is 1.5, 1.25 was wanted; 12 of 4096 elements differ, relative error 2.0e-01; farthest off:
         D[5,0] is 0.25, 2 was wanted"."""
         assert self.first is not None
-        differ = f"{self.wrong} of {self.compared} elements differ, relative error {self.relative_error:.1e}"
-        return f"{self.first.sentence(name)}; {differ}{farthest_off(name, self.first, self.farthest)}"
+        differ = f"{self.wrong} of {self.compared} elements {verb(self.wrong, 'differs', 'differ')}"
+        error = f"relative error {self.relative_error:.1e}"
+        return f"{self.first.sentence(name)}; {differ}, {error}{farthest_off(name, self.first, self.farthest)}"
 
 
 def farthest_off(name: str, first: Element, farthest: Element | None) -> str:
@@ -55,8 +58,10 @@ def farthest_off(name: str, first: Element, farthest: Element | None) -> str:
 
 def never_stored(name: str, stored: NDArray[np.bool_]) -> str:
     """Return "2 of 30 elements of C were never stored; the first: C[3,1]"."""
+    missing = int((~stored).sum())
     first = ",".join(map(str, np.argwhere(~stored)[0].tolist()))
-    return f"{int((~stored).sum())} of {stored.size} elements of {name} were never stored; the first: {name}[{first}]"
+    were = f"{missing} of {stored.size} elements of {name} {verb(missing, 'was', 'were')}"
+    return f"{were} never stored; the first: {name}[{first}]"
 
 
 class Differences:

@@ -15,6 +15,7 @@ from gemmsim.launch.spec import GemmCheck
 from gemmsim.support.bit_patterns import to_numbers
 from gemmsim.support.dtypes import DTYPES
 from gemmsim.support.periodic_array import elements
+from gemmsim.support.plurals import plural, verb
 from gemmsim.trace.types import Argument, Execution, Launch
 
 _CHUNK_ELEMENTS = 1 << 22  # elements of A that are read at a time, so that the float64 copy stays small
@@ -62,9 +63,11 @@ def verify(run: Execution, launch: Launch, check: GemmCheck | None, sum_roundoff
     relative = worst / scale if scale else worst
     if not wrong:
         part = f"{count} of {m * n} elements of C (the blocks sampled)"
-        of = part if run.sampled else f"all {m * n} elements of C"
+        of = part if run.sampled else f"all {plural(m * n, 'element', str(m * n))} of C"
         return Verification(True, relative, f"yes, relative error {relative:.1e}, {of}")
-    differ = f"{sum(one.count for one in wrong)} of {count} elements of C differ{' (the blocks sampled)' * run.sampled}"
+    number = sum(one.count for one in wrong)
+    differ = f"{number} of {count} elements of C {verb(number, 'differs', 'differ')}"
+    differ += " (the blocks sampled)" * run.sampled
     beyond = f"NO: relative error {relative:.1e}, beyond what {before.dtype} sums explain: {differ}"
     first, farthest = wrong[0].first, max(wrong, key=lambda one: one.by).farthest
     places = f"the first: {first.sentence('C')}{farthest_off('C', first, farthest)}"

@@ -28,6 +28,7 @@ from gemmsim.launch.tensor_map_text import parse_tile
 from gemmsim.launch.text_reader import TextReader
 from gemmsim.support.dtypes import DTYPES, FLOATS
 from gemmsim.support.errors import GemmsimError, nearest
+from gemmsim.support.plurals import plural, verb
 from gemmsim.trace.types import Argument
 
 _NAME = re.compile(r"([A-Za-z_][\w.]*)\s*:\s*")
@@ -199,7 +200,8 @@ class _Reader(TextReader):
                 members.append(self.item())
             self.need(")", "behind the list of addresses")
             if count is not None and count != len(members):
-                raise GemmsimError(f"{self.what}: ptr[{count}] needs {count} addresses, {len(members)} are given")
+                given = f"{len(members)} {verb(len(members), 'is', 'are')} given"
+                raise GemmsimError(f"{self.what}: ptr[{count}] needs {plural(count, 'address')}, {given}")
             listed = Struct(tuple(members))
             return listed if count is None else InMemory(listed, name)
         if count is None:
@@ -281,7 +283,8 @@ class _Reader(TextReader):
         for size in shape:
             count *= size
         if len(numbers) != count:
-            raise GemmsimError(f"{self.what}: the array has {count} elements, {len(numbers)} numbers are given")
+            numbers_are = f"{len(numbers)} {verb(len(numbers), 'number is', 'numbers are')}"
+            raise GemmsimError(f"{self.what}: the array has {plural(count, 'element')}, {numbers_are} given")
         return Contents(numbers, periodic=False)
 
     def numbers(self, dtype: str) -> tuple[float, ...]:

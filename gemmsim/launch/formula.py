@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from gemmsim.support.dtypes import DTYPES
 from gemmsim.support.errors import GemmsimError, nearest
+from gemmsim.support.plurals import plural
 from gemmsim.trace.types import Argument
 
 # How many arguments each function takes.
@@ -172,7 +173,7 @@ class _Parser:
             known = (*FUNCTIONS, *_CASTS)
             raise GemmsimError(f"{self.what}: no function '{name}'{nearest(name, known)}: known are {', '.join(known)}")
         if len(of) != count:
-            raise GemmsimError(f"{self.what}: {name} takes {count} arguments, not {len(of)}")
+            raise GemmsimError(f"{self.what}: {name} takes {plural(count, 'argument')}, not {len(of)}")
         if name == "column":
             if len(of[0].shape) != 1:
                 raise GemmsimError(f"{self.what}: column() takes a vector, not {list(of[0].shape)}")

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 from gemmsim.support.dtypes import DTYPES
 from gemmsim.support.errors import GemmsimError
+from gemmsim.support.plurals import plural
 from gemmsim.trace.types import Address, Argument, Packed
 
 MAP_BYTES = 128
@@ -101,7 +102,7 @@ def encoded(tile: Tile, array: Argument, plus_bytes: int, what: str) -> bytes:
         raise refused(f"a tensor map has 1 to {_MOST_DIMENSIONS} dimensions, not {len(shape)}")
     for name, sizes in (("box", tile.box), ("steps", steps), ("strides", strides)):
         if len(sizes) != len(shape):
-            raise refused(f"{name} needs {len(shape)} numbers, one for each dimension, not {len(sizes)}")
+            raise refused(f"{name} needs {plural(len(shape), 'number')}, one for each dimension, not {len(sizes)}")
     inner_first = list(range(len(shape)))[::-1]
     if not tile.strides:  # of a column-major array the first dimension is innermost
         inner_first.sort(key=lambda axis: strides[axis])
@@ -113,7 +114,7 @@ def encoded(tile: Tile, array: Argument, plus_bytes: int, what: str) -> bytes:
     span = {0: 1 << 20, 1: 32, 2: 64, 3: 128}[SWIZZLES[tile.swizzle]]
     if inner % _UNIT or inner > span:
         limit = f" and at most {span}, the swizzle's" if tile.swizzle != "none" else ""
-        raise refused(f"the box's innermost size is {inner} bytes: it must be a multiple of {_UNIT}{limit}")
+        raise refused(f"the box's innermost size is {plural(inner, 'byte')}: it must be a multiple of {_UNIT}{limit}")
     fields = MapFields(
         type=TYPES[array.dtype],
         sizes=tuple(shape[axis] for axis in inner_first),

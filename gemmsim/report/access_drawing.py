@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gemmsim.analysis.accesses.types import AccessSample, ArrayArgument, WarpAccess
 from gemmsim.memory.requests.banks import BANKS
+from gemmsim.support.plurals import plural
 from gemmsim.support.warp import WARP_LANES
 
 WIDTH = 74  # leaves room for the indentation below a heading
@@ -19,18 +20,14 @@ def draw(sample: AccessSample, arrays: tuple[ArrayArgument, ...] = (), worst: bo
     """
     access = sample.worst if worst else sample.representative
     active = sum(address is not None for address in access.addresses)
-    who = f"{active} lanes, warp {access.warp} of block {access.block}"
+    who = f"{plural(active, 'lane')}, warp {access.warp} of block {access.block}"
     if sample.space == "shared":
-        cost = f"{_of(access.wavefronts, 'wavefront')}, {_of(access.conflicts, 'bank conflict')}"
+        cost = f"{plural(access.wavefronts, 'wavefront')}, {plural(access.conflicts, 'bank conflict')}"
         body = _banks(sample, access)
     else:
-        cost = f"{_of(access.sectors, 'sector')}, {access.ideal_sectors} would do"
+        cost = f"{plural(access.sectors, 'sector')}, {access.ideal_sectors} would do"
         body = _sectors(access, {array.position: array for array in arrays})
     return [_cut(f"{sample.mnemonic}, {who}: {cost}"), *body]
-
-
-def _of(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def _sectors(access: WarpAccess, arrays: dict[int, ArrayArgument]) -> list[str]:

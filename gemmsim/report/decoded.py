@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from gemmsim.report.layout.text import INDENT, width
+from gemmsim.support.plurals import plural
 from gemmsim.support.version import __version__
 
 SCHEMA_VERSION = 1
@@ -92,7 +93,7 @@ def render_json(file: str, kernels: Sequence[DecodedKernel]) -> str:
 def render_text(file: str, kernels: Sequence[DecodedKernel]) -> str:
     """Return the kernels of `file` as text of at most 80 columns, and how many of them gemmsim can execute."""
     able = sum(not kernel.problem and not kernel.missing for kernel in kernels)
-    count = f"{len(kernels)} kernel" + ("s" if len(kernels) != 1 else "")
+    count = plural(len(kernels), "kernel")
     lines = [f"{file}: {count}, of which gemmsim executes {able}"]
     for kernel in kernels:
         lines += ["", *textwrap.wrap(kernel.name, width(), subsequent_indent=INDENT * 2)]
@@ -113,22 +114,28 @@ def _problem(kernel: DecodedKernel) -> list[str]:
     return _labelled("problem", kernel.problem)
 
 
+def _size(size_bytes: int, columns: int) -> str:
+    """Write a size as an entry of a column, whose numbers are this wide."""
+    return f"{size_bytes:{columns},} {'byte ' if size_bytes == 1 else 'bytes'} "
+
+
 def _content(kernel: DecodedKernel) -> list[str]:
     dynamic = kernel.maximal_dynamic_shared_bytes
-    threads = f", at most {kernel.max_threads:,} threads a block" if kernel.max_threads else ""
+    threads = f", at most {plural(kernel.max_threads, 'thread')} a block" if kernel.max_threads else ""
     lines = _labelled(
         "resources",
-        f"{kernel.instructions:,} instructions, {kernel.registers} registers, {kernel.local_bytes:,} bytes of stack, "
-        f"{kernel.barriers} {'barrier' if kernel.barriers == 1 else 'barriers'}{threads}",
+        f"{plural(kernel.instructions, 'instruction')}, {plural(kernel.registers, 'register')}, "
+        f"{plural(kernel.local_bytes, 'byte')} of stack, "
+        f"{plural(kernel.barriers, 'barrier')}{threads}",
     )
     more = "" if dynamic is None else f", and at most {dynamic:,} bytes of dynamic"
-    lines += _labelled("shared", f"{kernel.static_shared_bytes:,} bytes of static{more}")
-    rows = [f"{row.offset_bytes:#06x} {row.size_bytes:6,} bytes  {row.type}".rstrip() for row in kernel.parameters]
+    lines += _labelled("shared", f"{plural(kernel.static_shared_bytes, 'byte')} of static{more}")
+    rows = [f"{row.offset_bytes:#06x} {_size(row.size_bytes, 6)} {row.type}".rstrip() for row in kernel.parameters]
     lines += _labelled("parameters", *(rows or ["none"]))
     if kernel.constant_bytes:
-        banks = (f"bank {bank}: {size:,} bytes" for bank, size in kernel.constant_bytes.items())
+        banks = (f"bank {bank}: {plural(size, 'byte')}" for bank, size in kernel.constant_bytes.items())
         lines += _labelled("constants", ", ".join(banks))
-    variables = [f"{row.size_bytes:13,} bytes  {row.space} {row.name}" for row in kernel.variables]
+    variables = [f"{_size(row.size_bytes, 13)} {row.space} {row.name}" for row in kernel.variables]
     lines += _labelled("variables", *variables) if variables else []
     lines += _labelled("calls", ", ".join(kernel.calls)) if kernel.calls else []
     missing = [f"{row.what} ({row.instructions}), as in '{row.example}'" for row in kernel.missing]

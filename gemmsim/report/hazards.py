@@ -11,6 +11,7 @@ from typing import Any
 from gemmsim.report.layout.data import json_text
 from gemmsim.report.layout.text import width
 from gemmsim.report.report import Report
+from gemmsim.support.plurals import plural
 from gemmsim.trace.sanitizer.findings import Defect, Finding, Sanitized, Site
 
 # After one of these defects a launch fails on a GPU, so that no prediction of it would come true.
@@ -46,7 +47,7 @@ def lines(finding: Finding, columns: int | None = None) -> list[str]:
     head = f"{finding.defect}: {finding.sentence}"
     where = f"block {_dims(finding.block)}, {_times(finding.count)}"
     if finding.address is not None:
-        where = f"{finding.width_bytes} bytes at {_address(finding)}, {where}"
+        where = f"{plural(finding.width_bytes, 'byte')} at {_address(finding)}, {where}"
     body = textwrap.wrap(head, most, subsequent_indent="    ")
     for text in (where, finding.detail):
         if text:
@@ -63,7 +64,7 @@ def summary(outcome: Sanitized) -> str:
     """Say in one line which blocks were executed, and how many findings there are."""
     n, executed = len(outcome.findings), outcome.blocks
     looked = "every block" if executed == outcome.blocks_total else f"{executed} of {outcome.blocks_total} blocks"
-    found = "nothing found" if n == 0 else "1 finding" if n == 1 else f"{n} findings"
+    found = "nothing found" if n == 0 else plural(n, "finding")
     more = f", and {outcome.lost} that there was no room to keep" if outcome.lost else ""
     early = ", the last of them not to its end" if outcome.stopped else ""
     return f"sanitizer: {found}{more}; {looked} executed{early}"

@@ -18,6 +18,7 @@ from gemmsim.report.layout.words import ENGINE_NAMES, launch_name, moved, number
 from gemmsim.report.metrics import METRICS
 from gemmsim.report.report import Report
 from gemmsim.sm.types import Timing
+from gemmsim.support.plurals import plural
 from gemmsim.support.provenance import Provenance
 from gemmsim.support.version import MODEL_VERSION
 
@@ -263,8 +264,9 @@ def _occupancy(report: Report) -> list[str]:
     ]
     unified_kib = report.evidence.gpu.l1.unified_bytes // 1024
     return [
-        f"theoretical {occupancy.theoretical_pct:.0f}% ({occupancy.warps_per_sm} warps, {occupancy.blocks_per_sm} "
-        f"blocks an SM), achieved {timing.achieved_occupancy_pct:.1f}%, {timing.waves:.2f} waves",
+        f"theoretical {occupancy.theoretical_pct:.0f}% ({plural(occupancy.warps_per_sm, 'warp')}, "
+        f"{plural(occupancy.blocks_per_sm, 'block')} an SM), "
+        f"achieved {timing.achieved_occupancy_pct:.1f}%, {timing.waves:.2f} waves",
         *table(("blocks an SM by", "", ""), rows, "<><"),
         *([f"clusters at once {occupancy.clusters_at_once}"] if occupancy.clusters_at_once is not None else []),
         f"shared memory carve-out {occupancy.carveout_bytes // 1024} KiB of {unified_kib} KiB",
@@ -294,7 +296,7 @@ def _method(report: Report) -> list[str]:
     sampling, timing = report.sampling, report.evidence.timing
     executed = "every block" if sampling.full else f"{sampling.blocks_executed:,} of {sampling.blocks_total:,} blocks"
     lines = [
-        f"executed {executed}: {sampling.executed_instructions:,} warp instructions",
+        f"executed {executed}: {plural(sampling.executed_instructions, 'warp instruction')}",
         f"timed on one SM: {timing.simulated_instructions:,} of {report.evidence.warp_instructions:,.0f} warp "
         f"instructions, by {ENGINE_NAMES[timing.engine]}",
     ]

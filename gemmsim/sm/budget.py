@@ -17,6 +17,7 @@ from gemmsim.sm.spec import USUAL, Conditions, Rates
 from gemmsim.sm.state import State
 from gemmsim.sm.streams import RecordedStreams, WarpStream
 from gemmsim.sm.totals import Totals
+from gemmsim.support.plurals import plural
 from gemmsim.trace.types import SmShare
 
 ENDS = 2  # iterations of a cut loop that are simulated with the rest of the block: the first and the last
@@ -120,7 +121,7 @@ class Simulator:
         left_out = cut.most_left_out
         self.notes.append(
             f"{left_out} of {left_out + ENDS} iterations of the main loop extrapolated from {cut.measured} in its "
-            f"steady state ({resident} blocks)"
+            f"steady state ({plural(resident, 'block')})"
         )
         if self._dealt is not None:
             alone = self._iteration(self._together(chosen, 1), 1, active_sms, cut)
@@ -265,8 +266,9 @@ class Simulator:
         totals = state.totals
         if state.sm.released:
             self.notes.append(
-                f"{state.sm.released} waits at mbarriers ended when nothing else could happen: what they waited for "
-                "comes from blocks of the cluster that are not simulated, or from iterations that are left out"
+                f"{plural(state.sm.released, 'wait')} at mbarriers ended when nothing else could happen: what they "
+                "waited for comes from blocks of the cluster that are not simulated, or from iterations that are left "
+                "out"
             )
         self.simulated_instructions += int(totals.issued.sum())
         self.simulated_cycles += totals.cycles

@@ -22,6 +22,7 @@ from gemmsim.sm.streams import RecordedStreams
 from gemmsim.sm.totals import Totals
 from gemmsim.sm.types import STALL_REASONS, Timing
 from gemmsim.support.errors import GemmsimError
+from gemmsim.support.plurals import plural
 from gemmsim.trace.types import Launch, SmShare, WarpTrace
 
 # How many generations of resident blocks are simulated: the first of these that the budget allows. The blocks of the
@@ -138,7 +139,7 @@ def _total(
         total, blocks = _simulated(grid_blocks, per_sm, resident, share, gpu, simulator, budget)
     if len(total.block_ends) < per_sm:
         simulator.notes.append(
-            f"{per_sm} blocks an SM, {resident} at once: {blocks} simulated, the others take as long as they"
+            f"{plural(per_sm, 'block')} an SM, {resident} at once: {blocks} simulated, the others take as long as they"
         )
     if share is None:
         return total if blocks == per_sm else _continued(total, np.ones(blocks), per_sm, resident)

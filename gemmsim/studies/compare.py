@@ -13,6 +13,7 @@ from gemmsim.analysis.studies.launch_summary import LaunchSummary, summarise
 from gemmsim.launch.notation import needed_size
 from gemmsim.launch.spec import LaunchSpec
 from gemmsim.support.errors import GemmsimError
+from gemmsim.support.plurals import plural
 from gemmsim.support.processes import available_cpus, workers
 
 
@@ -71,7 +72,7 @@ def compare(
     launches = [result for result in results if isinstance(result, LaunchSummary)]
     skipped = [result for result in results if isinstance(result, Skipped)]
     if not launches:
-        raise GemmsimError(f"none of {len(tasks)} kernels can run; {skipped[0].kernel}: {skipped[0].reason}")
+        raise GemmsimError(f"none of {plural(len(tasks), 'kernel')} can run; {skipped[0].kernel}: {skipped[0].reason}")
     return compare_launches(size, launches, skipped, by_gpu, specs[0].warm_caches)
 
 

@@ -8,6 +8,7 @@ from contextlib import closing
 
 from gemmsim.analysis.studies.ranking import Pruned, Sweep, SweepResult, rank
 from gemmsim.support.errors import GemmsimError
+from gemmsim.support.plurals import plural
 from gemmsim.sweeps.job import Job, keys_of
 from gemmsim.sweeps.store import Store
 from gemmsim.sweeps.work import Done
@@ -39,7 +40,7 @@ def sweep(
     """
     if not jobs:
         kinds = "; ".join(f"{one.kind}: {one.reason}" for one in pruned[:1])
-        raise GemmsimError(f"none of {len(pruned)} combinations can be launched; the first by {kinds}")
+        raise GemmsimError(f"none of {plural(len(pruned), 'combination')} can be launched; the first by {kinds}")
     keys = keys_of(jobs)
     waiting = dict(zip(keys, jobs, strict=True))  # equal combinations are predicted once
     results = {} if again else store.load(waiting)

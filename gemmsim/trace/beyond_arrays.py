@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.isa.shared_arrays import SharedArray
+from gemmsim.support.plurals import plural
 from gemmsim.trace import micro, words
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.sanitize import merged
@@ -134,8 +135,9 @@ def _beyond(begin: int, width: int, arrays: Sequence[SharedArray], static_bytes:
 
     nearest = min(arrays, key=distance)
     if begin >= nearest.begin:
-        behind = f"{begin - nearest.end} bytes behind" if begin > nearest.end else "right behind"
+        behind = f"{plural(begin - nearest.end, 'byte')} behind" if begin > nearest.end else "right behind"
         where = f"{behind} the end" if begin >= nearest.end else "across the end"
     else:
-        where = f"{nearest.begin - begin} bytes before the beginning"
-    return nearest, f"an access {where} of the shared array '{nearest.name}', which has {nearest.size_bytes} bytes"
+        where = f"{plural(nearest.begin - begin, 'byte')} before the beginning"
+    has = plural(nearest.size_bytes, "byte")
+    return nearest, f"an access {where} of the shared array '{nearest.name}', which has {has}"

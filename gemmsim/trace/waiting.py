@@ -10,6 +10,7 @@ import numpy as np
 from gemmsim.isa.opcodes import Kind, row_of
 from gemmsim.isa.program import ZERO, Instruction, OperandKind, Program
 from gemmsim.support.identity_cache import cached_by_identity
+from gemmsim.support.plurals import plural, verb
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import micro, words
 from gemmsim.trace.block_state import BlockState
@@ -110,7 +111,7 @@ def _told(state: BlockState, group: list[Wait]) -> str:
     who = _numbers(sorted({wait.warp for wait in group}))
     alone = len(group) == 1 and first.lanes.bit_count() < WARP_LANES
     count = first.lanes.bit_count()
-    some = f"{count} thread{'s' * (count > 1)} of " if alone else ""
+    some = f"{plural(count, 'thread')} of " if alone else ""
     where = f"{some}warp{'s' * (',' in who or '-' in who)} {who} ({line}'{first.instruction.text}' at "
     inner = [str(one.line) for one in reversed(first.instruction.sources[:-1])]
     inlined = f", inlined from line{'s' * (len(inner) > 1)} {', '.join(inner)}" if inner else ""
@@ -120,7 +121,8 @@ def _told(state: BlockState, group: list[Wait]) -> str:
         return f"warps of a warpgroup that do not come to the same {where_to} hold {where}"
     if not first.mbarrier:
         arrived = int(state.barriers[words.BARRIER_WORDS * first.at + words.BARRIER_ARRIVED])
-        return f"barrier {first.at}, at which {arrived} threads have arrived, holds {where}"
+        threads = f"{arrived} {verb(arrived, 'thread has', 'threads have')}"
+        return f"barrier {first.at}, at which {threads} arrived, holds {where}"
     return f"{_lacking(state, first.at)} holds {where}"
 
 
@@ -131,7 +133,8 @@ def _lacking(state: BlockState, address: int) -> str:
     more = (held >> 21) & ((1 << _BYTES_BITS) - 1)
     more -= (more >> (_BYTES_BITS - 1)) << _BYTES_BITS
     said = [f"lacks {missing} of {expected} arrivals"] * bool(missing)
-    said += [f"lacks {more} bytes"] * (more > 0) + [f"got {-more} bytes that it did not expect"] * (more < 0)
+    said += [f"lacks {plural(more, 'byte')}"] * (more > 0)
+    said += [f"got {plural(-more, 'byte')} that it did not expect"] * (more < 0)
     if not expected and not missing:
         said = ["was not initialised"]
     phase = int(state.phases[address // 8])

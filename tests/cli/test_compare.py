@@ -83,7 +83,7 @@ def test_written_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         (["--size", "64", "--gpu", "a100", "--gpus", "h200"], "give one of them"),
         (["--size", "64", "--gpus", "a100,,h200"], "unknown GPU ''"),
         (["--size", "64", "--jobs", "0"], "--jobs 0"),
-        (["--size", "64", "--kernel", "tensorcore_naive", "--dtype", "f32"], "none of 1 kernels can run"),
+        (["--size", "64", "--kernel", "tensorcore_naive", "--dtype", "f32"], "none of 1 kernel can run"),
     ],
 )
 def test_errors_are_one_line(args: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -60,5 +60,5 @@ def test_one_line_and_nothing_damaged(
     assert not Path("base.json").exists()
     capsys.readouterr()
     assert main([*SWEEP, "-o", "old.sqlite"]) == 0
-    assert "1 predicted, not measured (1 results were there before)" in capsys.readouterr().out
+    assert "1 predicted, not measured (1 result was there before)" in capsys.readouterr().out
     assert main([*SWEEP, "-o", "new.sqlite"]) == 0

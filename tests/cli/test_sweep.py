@@ -194,7 +194,7 @@ def test_failures_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         (["--kernel", "tiled", "--size", "64", "--jobs", "0"], "--jobs 0"),
         (["--kernel", "tiled", "--size", "64", "--jobs", "2", "--scheduler", "tcp://x:1"], "--jobs is for this"),
         (["--kernel", "tiled", "--size", "64", "--where", "tyle > 1"], "unknown name 'tyle'"),
-        (["--kernel", "tiled", "--size", "64", "--where", "tile > 99"], "none of 1 combinations can be launched"),
+        (["--kernel", "tiled", "--size", "64", "--where", "tile > 99"], "none of 1 combination can be launched"),
         (["--kernel", "tiled", "--size", "64", "--dtype", "i8"], "dtype i8: tiled takes f32"),
         (["--kernel", "tiled", "--size", "64", "--grid", "1"], "--grid is for a kernel of your own"),
         (["my.cu", "--size", "64", "--block", "32"], "--grid is missing"),

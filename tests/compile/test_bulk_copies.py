@@ -201,7 +201,7 @@ def test_bytes_that_are_expected_and_never_come() -> None:
     out = Argument("u8", (4096,), np.zeros(4096, np.uint8))
     args = (array, out, *(Argument("i32", (), n) for n in (32, 4096, 8192)))
     launch = Launch((1, 1, 1), (64, 1, 1), args, 4096, (tensor_map, 1, 2, 3, 4))
-    with pytest.raises(Stopped, match="phase 0, which lacks 4096 bytes, holds warps 0-1"):
+    with pytest.raises(Stopped, match="phase 0, which lacks 4,096 bytes, holds warps 0-1"):
         Executor(cuda_program(FILE, "tiles", "sm_90"), launch, 2_000_000).run([0])
 
 

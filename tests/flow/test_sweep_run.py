@@ -145,7 +145,7 @@ def test_processes_and_none_agree() -> None:
 
 def test_nothing_to_predict() -> None:
     pruned = [Pruned(fake_job(0).point, "threads", "2048 threads a block")]
-    with Store(None) as store, pytest.raises(GemmsimError, match="none of 1 combinations can be launched; the first"):
+    with Store(None) as store, pytest.raises(GemmsimError, match="none of 1 combination can be launched; the first"):
         sweep([], pruned, [], store, one_by_one)
 
 

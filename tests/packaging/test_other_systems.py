@@ -36,6 +36,6 @@ def test_commands_run_without_what_posix_alone_has(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert (
-        "tiled, M=64 N=64 K=64, tile=32 on NVIDIA A100" in done.stdout and "1 combinations: 1 predicted" in done.stdout
+        "tiled, M=64 N=64 K=64, tile=32 on NVIDIA A100" in done.stdout and "1 combination: 1 predicted" in done.stdout
     )
     assert (tmp_path / "kept.sqlite").is_file()

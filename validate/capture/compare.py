@@ -16,6 +16,7 @@ from gemmsim.gpu.load import load_gpu
 from gemmsim.launch.recorded import MANIFEST, recorded_launch
 from gemmsim.launch.spec import SUSTAINED
 from gemmsim.support.errors import GemmsimError
+from gemmsim.support.plurals import plural
 
 from ..documents.sections import Section, table
 
@@ -109,7 +110,7 @@ def captured_section(found: Sequence[Compared], title: str) -> Section:
     columns: tuple[str, ...] = ("#", "problem", "kernel", "instructions", "predicted us", "measured us", "error %")
     columns = (*columns, "not predicted, as")
     errors = [abs(one.error_pct) for one in found if one.error_pct is not None]
-    said = f"{len(found)} launches, {sum(not one.error for one in found)} predicted."
+    said = f"{plural(len(found), 'launch')}, {sum(not one.error for one in found)} predicted."
     if errors:
         said += f" Times are off by {mean(errors):.1f} % on average, {median(errors):.1f} % in the median."
     if not any(one.error for one in found):

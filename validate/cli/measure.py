@@ -11,6 +11,7 @@ import click
 
 from gemmsim.cli.group import gathered
 from gemmsim.support.errors import GemmsimError
+from gemmsim.support.plurals import plural
 
 from ..measure.options import Options
 from .options import PATH
@@ -104,7 +105,7 @@ def _prepare(wanted: list[Spec], gpu: str | None, folder: Path) -> int:
         raise GemmsimError("--prepare needs --gpu, such as --gpu h200")
     spec = load_gpu(gpu)
     made = prepare(wanted, spec.arch, spec.name, folder)
-    click.echo(f"{len(made.cases)} cases for {spec.title} in {folder}", err=True)
+    click.echo(f"{plural(len(made.cases), 'case')} for {spec.title} in {folder}", err=True)
     return 0
 
 

@@ -12,6 +12,7 @@ import click
 
 from gemmsim.cli.group import gathered
 from gemmsim.support.errors import GemmsimError
+from gemmsim.support.plurals import plural
 
 from .options import EXPRESSION, PATH, emit, output_option
 
@@ -57,7 +58,7 @@ def command(arch: str, only: str, bundle_out: Path | None, sources: Sources, out
 
     if bundle_out is not None:
         made = prepare(bundle_out, arch, only)
-        click.echo(f"{len(made.cases)} kernels for {made.arch} in {bundle_out}", err=True)
+        click.echo(f"{plural(len(made.cases), 'kernel')} for {made.arch} in {bundle_out}", err=True)
         return 0
     with tempfile.TemporaryDirectory(prefix="gemmsim-") as folder:
         kernels = read_bundle(sources.bundle) if sources.bundle is not None else prepare(Path(folder), arch, only)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from gemmsim.support.plurals import plural
+
 from .options import PATH
 
 
@@ -18,7 +20,7 @@ def command(records: Path, bundle: Path, into: Path) -> int:
     from ..records.store import store
 
     stored, left_out = store(records, bundle, into)
-    click.echo(f"{stored} records stored in {into}", err=True)
+    click.echo(f"{plural(stored, 'record')} stored in {into}", err=True)
     for line in left_out:
         click.echo(f"left out: {line}", err=True)
     return 1 if left_out else 0

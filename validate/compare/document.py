@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import isfinite
 
+from gemmsim.support.plurals import plural
+
 from ..documents.sections import Section, Table, table
 from ..records.case import STUDY
 from ..records.ways import TIMES
@@ -75,7 +77,7 @@ def _of_kind(title: str, rows: Sequence[Judged]) -> Iterable[Section]:
 
 def _coverage(judged: Sequence[Judged]) -> str:
     counted = sum(bool(row.case.counters) for row in judged)
-    return f"{len(judged)} cases on {gpus_of(judged)}: times of {times_of(judged)}; counters of {counted}."
+    return f"{plural(len(judged), 'case')} on {gpus_of(judged)}: times of {times_of(judged)}; counters of {counted}."
 
 
 def gpus_of(judged: Sequence[Judged]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gemmsim.analysis.evidence import Evidence
+from gemmsim.support.plurals import plural
 
 DATA_STAGE = "L1/shared data stage"
 ISSUE = "issue slots"
@@ -39,10 +40,10 @@ def utilisations(evidence: Evidence) -> tuple[Utilisation, ...]:
 def _all(evidence: Evidence) -> list[Utilisation]:
     timing, gpu, counters = evidence.timing, evidence.gpu, evidence.counters
     seconds = _seconds(evidence)
-    uses = [Utilisation(ISSUE, timing.issue_active_pct, f"{evidence.warp_instructions:,.0f} warp instructions")]
+    uses = [Utilisation(ISSUE, timing.issue_active_pct, plural(evidence.warp_instructions, "warp instruction"))]
     wavefronts = counters.get("l1tex__data_pipe_lsu_wavefronts.sum")
     if wavefronts is not None:
-        uses.append(Utilisation(DATA_STAGE, data_stage_pct(evidence, wavefronts), f"{wavefronts:,.0f} wavefronts"))
+        uses.append(Utilisation(DATA_STAGE, data_stage_pct(evidence, wavefronts), plural(wavefronts, "wavefront")))
     merged = sum(row.merged_sectors for row in evidence.traffic)  # L2 moves them with another SM's request
     if l2_bytes := (evidence.l2_sectors - merged) * gpu.l2.sector_bytes:
         uses.append(_bandwidth(L2, l2_bytes, seconds, gpu.l2.read_bytes_per_s))

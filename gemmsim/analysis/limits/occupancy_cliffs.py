@@ -9,6 +9,7 @@ from gemmsim.analysis.limits.occupancy import Occupancy
 from gemmsim.gpu.limits import blocks_by_registers, blocks_by_shared, blocks_by_warps, warps_per_block
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.memory.caches.carveout import choose_carveout
+from gemmsim.support.plurals import plural, verb
 from gemmsim.support.warp import WARP_LANES
 
 
@@ -101,9 +102,11 @@ def _sentences(occupancy: Occupancy, stairs: tuple[Stairs, ...], most: int) -> t
     found = []
     more = f"one more block on each SM: {occupancy.blocks_per_sm + 1} instead of {occupancy.blocks_per_sm}"
     if occupancy.registers_cliff:
-        found.append(f"{occupancy.registers_cliff} registers a thread fewer give {more}.")
+        saved = f"{plural(occupancy.registers_cliff, 'register')} a thread fewer"
+        found.append(f"{saved} {verb(occupancy.registers_cliff, 'gives', 'give')} {more}.")
     if occupancy.shared_cliff_bytes:
-        found.append(f"{occupancy.shared_cliff_bytes:,} bytes of shared memory a block less give {more}.")
+        saved = f"{plural(occupancy.shared_cliff_bytes, 'byte')} of shared memory a block less"
+        found.append(f"{saved} {verb(occupancy.shared_cliff_bytes, 'gives', 'give')} {more}.")
     if not found and occupancy.blocks_per_sm >= most:
         found.append("The SM has no slots for more blocks of this size: nothing saved gives one more.")
     elif not found:

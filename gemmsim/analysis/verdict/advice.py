@@ -13,6 +13,7 @@ from gemmsim.analysis.hardware.utilisation import ATOMICS, DRAM, L2, utilisation
 from gemmsim.analysis.verdict.bottleneck import BUSY_PCT
 from gemmsim.analysis.verdict.spills import spills
 from gemmsim.isa.opcodes import MixClass, row_of
+from gemmsim.support.plurals import plural
 
 # These thresholds decide when a rule gives advice; no prediction depends on them.
 WASTED_SECTORS = 1.5  # sectors moved for each one that packed accesses would need
@@ -171,9 +172,9 @@ def low_occupancy(evidence: Evidence) -> Advice | None:
         return None
     cliffs = []
     if occupancy.registers_cliff is not None:
-        cliffs.append(f"{occupancy.registers_cliff} registers fewer a thread")
+        cliffs.append(f"{plural(occupancy.registers_cliff, 'register')} fewer a thread")
     if occupancy.shared_cliff_bytes is not None:
-        cliffs.append(f"{occupancy.shared_cliff_bytes:,} shared bytes fewer a block")
+        cliffs.append(f"{plural(occupancy.shared_cliff_bytes, 'shared byte')} fewer a block")
     return Advice(
         rule="low_occupancy",
         title=f"occupancy is limited by {' and '.join(occupancy.limiters)}",
@@ -209,7 +210,7 @@ def idle_sms(evidence: Evidence) -> Advice | None:
     return Advice(
         rule="idle_sms",
         title="fewer blocks than SMs",
-        evidence=f"{evidence.blocks} blocks on {count} SMs: {100 * evidence.blocks / count:.0f}% have work",
+        evidence=f"{plural(evidence.blocks, 'block')} on {count} SMs: {100 * evidence.blocks / count:.0f}% have work",
         change="smaller tiles, split the K loop over blocks, or a larger problem",
         gain=f"up to {count / evidence.blocks:.1f}x with every SM at work",
         at_best=max(evidence.blocks / count, min(1.0, max(shared, default=0) / 100)),

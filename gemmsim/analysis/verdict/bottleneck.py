@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.findings import Advice, Bottleneck
 from gemmsim.analysis.hardware.utilisation import ATOMICS, DATA_STAGE, DRAM, ISSUE, L2, Utilisation, utilisations
+from gemmsim.support.plurals import plural, verb
 
 # Under 60 % of every unit's peak Nsight Compute calls a kernel latency bound (profiling guide, "GPU Speed Of Light").
 BUSY_PCT = 60.0
@@ -70,10 +71,12 @@ def _waiting(evidence: Evidence, busiest: Utilisation) -> Bottleneck:
 
 def _few_blocks(evidence: Evidence, busiest: Utilisation) -> Bottleneck:
     count = evidence.gpu.sm.count
+    idle = count - evidence.blocks
     why = f"{busiest.unit} of the others: {busiest.share_pct:.0f}% of peak" if busiest.share_pct >= BUSY_PCT else ""
     return Bottleneck(
         "small_grid",
-        f"too few blocks: {evidence.blocks} for {count} SMs, so {count - evidence.blocks} SMs stand idle "
+        f"too few blocks: {evidence.blocks} for {count} SMs, so "
+        f"{plural(idle, 'SM')} {verb(idle, 'stands', 'stand')} idle "
         f"({why or _waits(evidence)})",
         busiest.share_pct,
     )

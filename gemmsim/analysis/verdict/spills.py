@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from gemmsim.analysis.evidence import Evidence
 from gemmsim.analysis.findings import Advice
 from gemmsim.gpu.spec import GpuSpec
+from gemmsim.support.plurals import plural
 from gemmsim.trace.launch_data.constant_bank import stack_bytes
 
 SPILL_SHARE = 0.02  # of warp instructions, L1 sectors or L2 sectors; below it there is no advice
@@ -69,7 +70,7 @@ def local_sentence(traffic: LocalTraffic, gpu: GpuSpec) -> str:
         for count in (traffic.sectors * gpu.l1.sector_bytes, traffic.resident_bytes, gpu.l2.size_bytes)
     )
     return (
-        f"{traffic.loads:,.0f} loads and {traffic.stores:,.0f} stores of local memory are "
+        f"{plural(traffic.loads, 'load')} and {plural(traffic.stores, 'store')} of local memory are "
         f"{100 * traffic.instruction_share:.0f}% of the warp instructions; their {traffic.sectors:,.0f} sectors "
         f"({moved}) are {100 * traffic.l1_share:.0f}% of those asked of L1, and "
         f"{traffic.l2_sectors:,.0f} ({100 * traffic.l2_share:.0f}%) of those sent to L2; all resident threads have "

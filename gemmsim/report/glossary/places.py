@@ -10,6 +10,7 @@ from gemmsim.report.glossary.entries import Entry
 from gemmsim.report.layout.words import number
 from gemmsim.report.report import Report
 from gemmsim.sm.types import STALL_REASONS
+from gemmsim.support.plurals import plural
 
 MOST_LINES = 3
 LEAST_SHARE = 0.01  # of the waiting; lines with less are left out
@@ -64,10 +65,14 @@ def _is_op(row: LineTraffic, op: str | None) -> bool:
 
 def _cost(row: LineTraffic) -> str:
     if row.space in ("shared", "dshared"):
-        rest = f"{number(row.wavefronts)} wavefronts, {number(row.conflicts)} conflicts"
+        rest = f"{_of(row.wavefronts, 'wavefront')}, {_of(row.conflicts, 'conflict')}"
     else:
-        rest = f"{number(row.sectors)} sectors, {number(row.ideal_sectors)} if packed"
-    return f"{number(row.requests)} requests, {rest}"
+        rest = f"{_of(row.sectors, 'sector')}, {number(row.ideal_sectors)} if packed"
+    return f"{_of(row.requests, 'request')}, {rest}"
+
+
+def _of(count: float, noun: str) -> str:
+    return plural(count, noun, number(count))
 
 
 def _quoted(text: str) -> str:

@@ -34,7 +34,7 @@ section("counters", "Counters", (box) => {
 
 section("method", "How this was computed", (box) => {
   const sampling = report.sampling;
-  const lines = [`Executed ${sampling.full ? "every block" : `${number(sampling.blocks_executed)} of ${number(sampling.blocks_total)} blocks`}: ${number(sampling.executed_instructions)} warp instructions; timed on one SM ${number(sampling.timed_instructions)} of ${number(report.instructions.executed)}, by ${report.time.engine === "simpy" ? "SimPy" : "the native engine"}.`,
+  const lines = [`Executed ${sampling.full ? "every block" : `${number(sampling.blocks_executed)} of ${number(sampling.blocks_total)} blocks`}: ${plural(sampling.executed_instructions, "warp instruction")}; timed on one SM ${number(sampling.timed_instructions)} of ${number(report.instructions.executed)}, by ${report.time.engine === "simpy" ? "SimPy" : "the native engine"}.`,
     ...new Set([...sampling.notes, ...report.notes])];
   box.append(el("ul", {}, lines.map((text) => el("li", {}, text))), el("h3", {}, "Not modelled"), el("ul", {}, report.not_modelled.map((text) => el("li", {}, text))));
   box.append(el("p", { class: "soft" }, `Arguments: ${report.launch.arguments.join(", ")}. With ${Object.entries(report.versions).map(([name, version]) => `${name} ${version}`).join(", ")}; GPU file ${String(report.gpu.sha256).slice(0, 12)}.`));

@@ -10,7 +10,7 @@ section("source", "Source and machine code", (box) => {
   function machine(indices) {
     return indices.filter((index) => code.has(index)).map((index) => {
       const [, text, executed, live = 0, share = 0, stall = "", requests = 0, sectors = 0, wavefronts = 0, conflicts = 0] = code.get(index);
-      const title = `executed ${number(executed)} times by a warp${requests ? `, ${number(requests)} requests` : ""}`;
+      const title = `executed ${plural(executed, "time")} by a warp${requests ? `, ${plural(requests, "request")}` : ""}`;
       return el("tr", { class: executed ? "sass" : "sass never" }, el("td", { class: "num soft mono" }, String(index)), el("td", { class: "text mono", title }, text),
         cell(executed), cell(live), cell(sectors), cell(wavefronts), cell(conflicts), wait(share, stall));
     });
@@ -57,5 +57,5 @@ section("source", "Source and machine code", (box) => {
     every.setAttribute("aria-pressed", String(all));
   } }, "All machine code");
   box.querySelector("h2").after(el("div", { class: "tools" }, every, el("span", { class: "soft" }, "Click or tap a line: it opens to the instructions that the compiler made of it.")), glossary("sector", "wavefront", "bank conflict"));
-  if (data.code_left_out) box.append(el("p", { class: "soft" }, `${number(data.code_left_out)} instructions are left out to keep this file small.`));
+  if (data.code_left_out) box.append(el("p", { class: "soft" }, `${plural(data.code_left_out, "instruction is", "instructions are")} left out to keep this file small.`));
 }, "How often warps executed a line's instructions, how many registers of a thread are live there at most, its sectors, wavefronts and conflicts are of the whole launch; the share of warp cycles spent waiting at a line stands at the right, with the reason that most of them had.", "SASS");

@@ -9,6 +9,7 @@ from typing import Any
 from gemmsim.analysis.studies.comparison import Baseline, Comparison, Row
 from gemmsim.report.layout.data import csv_text, json_text
 from gemmsim.report.layout.words import duration
+from gemmsim.support.plurals import plural
 from gemmsim.support.version import MODEL_VERSION
 
 SCHEMA_VERSION = 2
@@ -58,7 +59,8 @@ def title(comparison: Comparison) -> str:
     if not launches:
         return "a comparison of which no launch could be predicted"
     best = min(launches, key=lambda one: one.time_us)
-    return f"{len(launches)} launches compared, the fastest is {best.name} on {best.gpu}: {duration(best.time_us)}"
+    compared = plural(len(launches), "launch")
+    return f"{compared} compared, the fastest is {best.name} on {best.gpu}: {duration(best.time_us)}"
 
 
 def rows(comparison: Comparison) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from gemmsim.report.layout.data import csv_text, json_text
 from gemmsim.report.layout.text import indented, paragraph, table
 from gemmsim.report.layout.words import duration
 from gemmsim.report.report import Report
+from gemmsim.support.plurals import plural
 from gemmsim.support.version import MODEL_VERSION
 
 SCHEMA_VERSION = 1
@@ -59,8 +60,9 @@ def render_text(reports: Sequence[Report], each: bool = False) -> str:
     gpu = first.evidence.gpu
     total = sum(row["time_us"] for row in found)
     overhead = gpu.launch.overhead_us * len(found)
-    lines = paragraph(f"{len(found)} launches on {gpu.title} ({gpu.arch}): predicted, not measured")
-    lines += ["", f"time      : {duration(total)}, and {duration(overhead)} of launch overhead, {len(found)} launches"]
+    launches = plural(len(found), "launch")
+    lines = paragraph(f"{launches} on {gpu.title} ({gpu.arch}): predicted, not measured")
+    lines += ["", f"time      : {duration(total)}, and {duration(overhead)} of launch overhead, {launches}"]
     head = ("", "kernel", "grid", "time", "share", "DRAM read", "written", "L2", "blocks", "C")
     cells = [
         (

@@ -13,6 +13,7 @@ from gemmsim.report.layout.table_page import table_page
 from gemmsim.report.layout.text import indented, paragraph, table
 from gemmsim.report.layout.words import duration
 from gemmsim.report.report import Report
+from gemmsim.support.plurals import plural
 from gemmsim.support.version import MODEL_VERSION
 
 SCHEMA_VERSION = 1
@@ -170,7 +171,7 @@ def render_csv(launches: Sequence[ProgramLaunch], beside: Sequence[str] = ()) ->
 
 def render_html(launches: Sequence[ProgramLaunch], beside: Sequence[str] = ()) -> str:
     """Render a page of its own: a table of the launches with a bar for each time, and below it the text."""
-    return table_page(f"{len(launches)} launches of a program", rows(launches), render_text(launches, beside))
+    return table_page(f"{plural(len(launches), 'launch')} of a program", rows(launches), render_text(launches, beside))
 
 
 RENDERERS: dict[str, Callable[[Sequence[ProgramLaunch], Sequence[str]], str]] = {

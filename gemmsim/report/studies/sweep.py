@@ -11,6 +11,7 @@ from gemmsim.report.layout.data import csv_text, json_text
 from gemmsim.report.layout.table_page import table_page
 from gemmsim.report.layout.text import GAP, INDENT, indented, indented_table, paragraph, width
 from gemmsim.report.layout.words import duration, problem_size
+from gemmsim.support.plurals import plural
 from gemmsim.support.version import MODEL_VERSION
 
 SCHEMA_VERSION = 2
@@ -57,7 +58,7 @@ def render_text(sweep: Sweep, top: int | None) -> str:
         head, rows = _cells(axes, columns, ranking, shown)
         lines += indented_table(head, rows, ">" * (len(head) - 1) + "<")
         if len(shown) < len(ranking.results):
-            lines.append(f"{INDENT}and {len(ranking.results) - len(shown)} slower ones")
+            lines.append(f"{INDENT}and {plural(len(ranking.results) - len(shown), 'slower one')}")
     for heading, entries in _left_out(sweep):
         lines += ["", heading]
         for entry in entries:
@@ -114,12 +115,12 @@ def render_json(sweep: Sweep, top: int | None) -> str:
 def _summary(sweep: Sweep) -> str:
     parts = [f"{sweep.predicted} predicted, not measured"]
     if sweep.reused:
-        parts[0] += f" ({sweep.reused} results were there before)"
+        parts[0] += f" ({plural(sweep.reused, 'result')} {'was' if sweep.reused == 1 else 'were'} there before)"
     if sweep.pruned or sweep.refused:
         parts.append(f"{len(sweep.pruned) + len(sweep.refused)} left out")
     if sweep.failed:
         parts.append(f"{len(sweep.failed)} failed")
-    return f"{sweep.combinations} combinations: {', '.join(parts)}."
+    return f"{plural(sweep.combinations, 'combination', str(sweep.combinations))}: {', '.join(parts)}."
 
 
 def _title(ranking: Ranking, axes: Sequence[str]) -> str:
@@ -254,7 +255,7 @@ def title(sweep: Sweep) -> str:
     if first is None or first.prediction is None:
         return "a sweep of which no combination could be predicted"
     chosen = " ".join(f"{name}={value}" for name, value in first.point.tunables.items())
-    return f"{len(sweep.results)} combinations, the fastest is {chosen}: {duration(first.prediction.time_us)}"
+    return f"{plural(len(sweep.results), 'combination')}, the fastest is {chosen}: {duration(first.prediction.time_us)}"
 
 
 def render_html(sweep: Sweep, top: int | None = None) -> str:

@@ -12,6 +12,7 @@ from gemmsim.report.timeline.state_letters import LETTERS, NO_WARP, spoken
 from gemmsim.report.timeline.types import TimelineReport, Window, per_column, within
 from gemmsim.sm.observer import BESIDE_WARPS, LEVELS
 from gemmsim.sm.types import STALL_REASONS
+from gemmsim.support.plurals import plural
 
 LABEL = 12  # columns of a row's name
 TICK = 10  # columns between two cycle numbers
@@ -29,7 +30,7 @@ def render(report: TimelineReport, window: Window, most_warps: int) -> str:
     used = {letter for row in shown.values() for letter in row} & set(LETTERS)
     lines = paragraph(report.title) + paragraph(report.scope)
     columns = f"{step:,} cycles a column" if step > 1 else "a cycle a column"
-    count = f"{len(shown)} of {len(rows)} warps" if len(shown) < len(rows) else f"{len(rows)} warps"
+    count = f"{len(shown)} of {plural(len(rows), 'warp')}" if len(shown) < len(rows) else plural(len(rows), "warp")
     lines += ["", f"cycles {window.first:,} to {window.stop:,}, {columns}; {count}", *_axis(edges)]
     lines += [f"{name:<{LABEL}}{row}" for name, row in shown.items()]
     lines += ["", *_below(report, window, edges), "", *_legend(used, step)]

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 
 from gemmsim.isa.opcodes import row_of
 from gemmsim.isa.program import Program
+from gemmsim.support.plurals import plural
 from gemmsim.trace import micro, words
 from gemmsim.trace.launch_data.address_names import owner_of
 from gemmsim.trace.launch_data.constant_bank import stack_bytes
@@ -42,8 +43,9 @@ def describe(
     address = int(counters[words.FAULT_ADDRESS]) & 0xFFFFFFFFFFFFFFFF
     lane = int(counters[words.FAULT_LANE])
     if status == words.BUDGET:
+        executed = plural(budget, "warp instruction", str(budget))
         return (
-            f"kernel '{program.name}' is still running after {budget} warp instructions ({where}): "
+            f"kernel '{program.name}' is still running after {executed} ({where}): "
             "it may never end; raise --max-instructions if it should"
         )
     row = row_of(instruction)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from gemmsim.isa.program import GLOBAL_DATA, Program
 from gemmsim.support.dtypes import DTYPES
+from gemmsim.support.plurals import plural
 from gemmsim.trace.launch_data.device_memory import FAR, PAGE_BYTES, DeviceMemory, addresses_of, reach_bytes
 from gemmsim.trace.types import Argument, shown_type
 
@@ -47,8 +48,8 @@ def _device_global(program: Program, start: int, address: int) -> str:
         return ""
     at, symbol = places[-1]
     byte = address - start - at
-    past = f": {byte - symbol.size_bytes + 1} bytes past its last byte" if byte >= symbol.size_bytes else ""
-    return f"device global '{symbol.shown}' ({symbol.size_bytes} bytes), byte {byte}{past}"
+    past = f": {plural(byte - symbol.size_bytes + 1, 'byte')} past its last byte" if byte >= symbol.size_bytes else ""
+    return f"device global '{symbol.shown}' ({plural(symbol.size_bytes, 'byte')}), byte {byte}{past}"
 
 
 def _describe(number: int, argument: Argument, offset: int) -> str:
@@ -63,11 +64,11 @@ def _describe(number: int, argument: Argument, offset: int) -> str:
             place.append(index)
         text += f", element [{', '.join(map(str, (element, *reversed(place))))}]"
         if rest:
-            text += f" + {rest} bytes"
+            text += f" + {plural(rest, 'byte')}"
     else:
         text += f", byte {offset - argument.offset_bytes} from its first element"
     if offset >= size:
-        text += f": {offset - size} bytes past its end" if offset > size else ": right past its end"
+        text += f": {plural(offset - size, 'byte')} past its end" if offset > size else ": right past its end"
     elif offset < 0:
-        text += f": {-offset} bytes before its start"
+        text += f": {plural(-offset, 'byte')} before its start"
     return text

@@ -12,6 +12,7 @@ from gemmsim.isa.program import Program
 from gemmsim.support.dtypes import DTYPES
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.identity_cache import cached_by_identity
+from gemmsim.support.plurals import plural
 from gemmsim.trace import words
 from gemmsim.trace.launch_data.clusters import Clusters, clusters_of
 from gemmsim.trace.launch_data.device_memory import place_addresses
@@ -123,11 +124,11 @@ def _mismatch(program: Program, launch: Launch, values: list[bytes]) -> str:
     """Say which parameters the kernel takes and which were given."""
     if program.abi == "numba":
         return (
-            f"kernel '{program.name}' takes {len(program.parameters)} parameter words "
+            f"kernel '{program.name}' takes {plural(len(program.parameters), 'parameter word')} "
             f"(a numba array of n dimensions takes 5 + 2n), "
             f"but the {len(launch.passed)} arguments given make {len(values)}"
         )
-    wanted = [f"{p.ordinal}: {p.size_bytes} bytes at {p.offset_bytes:#x}" for p in program.parameters]
+    wanted = [f"{p.ordinal}: {plural(p.size_bytes, 'byte')} at {p.offset_bytes:#x}" for p in program.parameters]
     lengths = ", ".join(str(len(value)) for value in values)
     given = (
         f"the {len(values)} given {'have' if len(values) > 1 else 'has'} {lengths} bytes" if values else "none is given"
@@ -135,5 +136,5 @@ def _mismatch(program: Program, launch: Launch, values: list[bytes]) -> str:
     pairs = enumerate(zip(values, program.parameters, strict=False))
     first = next((i for i, (value, parameter) in pairs if len(value) != parameter.size_bytes), None)
     differs = "" if first is None or len(values) != len(wanted) else f": parameter {first} differs"
-    takes = f"{len(wanted)} parameter{'s' * (len(wanted) > 1)} ({'; '.join(wanted)})" if wanted else "no parameters"
+    takes = f"{plural(len(wanted), 'parameter')} ({'; '.join(wanted)})" if wanted else "no parameters"
     return f"kernel '{program.name}' takes {takes}, but {given}{differs}"

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gemmsim.support.dtypes import DTYPES
 from gemmsim.support.periodic_array import PERIOD_BYTES, PeriodicArray, forget_pages, sparse_zeros
+from gemmsim.support.plurals import plural
 from gemmsim.trace.types import Address, Argument
 
 FIRST_ADDRESS = 0x7F00_0000_0000
@@ -211,7 +212,8 @@ class DeviceMemory:
         names = [f"argument {one.name or i}" for i, (one, p) in enumerate(given) if p is not None]
         for name, start, size in zip(names, self.starts.tolist(), self.sizes.tolist(), strict=False):
             if start <= address < start + size + PAGE_BYTES:
-                return f"{address - start - size + 1} bytes past the last byte of {name} ({size} bytes)"
+                past = plural(address - start - size + 1, "byte")
+                return f"{past} past the last byte of {name} ({plural(size, 'byte')})"
         return FAR
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gemmsim.isa.program import GLOBAL_DATA, Program, Symbol
 from gemmsim.support.errors import GemmsimError, nearest
+from gemmsim.support.plurals import plural
 from gemmsim.trace.launch_data.device_memory import DeviceMemory, place_addresses
 from gemmsim.trace.types import Address, Argument, PlacedVariable, Variable
 
@@ -71,7 +72,8 @@ def _fill(
         bits = np.ascontiguousarray(value.value).reshape(-1).view(np.uint8)
         if len(bits) != symbol.size_bytes:
             raise GemmsimError(
-                f"--symbol {name}: the value has {len(bits)} bytes, but '{symbol.shown}' has {symbol.size_bytes}"
+                f"--symbol {name}: the value has {plural(len(bits), 'byte')}, "
+                f"but '{symbol.shown}' has {symbol.size_bytes}"
             )
         for place in symbol.places:
             if place.bank == bank:
@@ -92,7 +94,7 @@ def find_symbol(program: Program, name: str) -> Symbol:
     if found:
         named = ", ".join(symbol.name for symbol in found)
         raise GemmsimError(f"--symbol {name} names {len(found)} variables of kernel '{program.name}': {named}")
-    known = [f"{symbol.shown} ({symbol.size_bytes} bytes)" for symbol in named_by_people(program)]
+    known = [f"{symbol.shown} ({plural(symbol.size_bytes, 'byte')})" for symbol in named_by_people(program)]
     if not known:
         raise GemmsimError(
             f"--symbol {name}: the module of kernel '{program.name}' has no __device__ or __constant__ variable"

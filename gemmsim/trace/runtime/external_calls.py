@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gemmsim.isa.program import INSTRUCTION_BYTES, Program
+from gemmsim.support.plurals import plural, verb
 from gemmsim.support.warp import WARP_LANES
 from gemmsim.trace import words
 from gemmsim.trace.block_state import BlockState
@@ -107,7 +108,8 @@ class ExternalCalls:
     @property
     def printed(self) -> str:
         """What the kernel printed; the last line says how many calls were left out, where any were."""
-        note = f"[gemmsim: {self._dropped} more calls of printf were left out]\n" if self._dropped else ""
+        calls = f"{self._dropped} more {verb(self._dropped, 'call of printf was', 'calls of printf were')}"
+        note = f"[gemmsim: {calls} left out]\n" if self._dropped else ""
         return "".join(self._lines) + note
 
     @property
@@ -116,8 +118,8 @@ class ExternalCalls:
         if not self._calls:
             return ()
         return (
-            f"printf was called {self._calls} times by warps of the executed blocks: the instructions that it executes "
-            "on a GPU are not counted and take no time",
+            f"printf was called {plural(self._calls, 'time')} by warps of the executed blocks: the instructions that "
+            "it executes on a GPU are not counted and take no time",
         )
 
     def serve(self, call: Call) -> str:
@@ -159,7 +161,7 @@ class ExternalCalls:
         """`__assertfail(message, file, line, function, character size)`: see CUDA's crt/device_functions.h."""
         lane = call.lanes[0]
         expression, file, function = (call.memory.text(lane, call.pair(number, lane)) for number in (0, 2, 6))
-        others = f" and {len(call.lanes) - 1} more threads of its warp" if len(call.lanes) > 1 else ""
+        others = f" and {plural(len(call.lanes) - 1, 'more thread')} of its warp" if len(call.lanes) > 1 else ""
         x, y, z = self._thread(call, lane)
         return (
             f"{file}:{call.word(4, lane)}: {function}: block {self._block(call.block)}, thread ({x},{y},{z})"

@@ -65,6 +65,10 @@ def test_few_blocks_leave_sms_idle() -> None:
     assert (found.kind, "8 for 108 SMs, so 100 SMs stand idle" in found.sentence) == ("small_grid", True)
     idle = advice.idle_sms(evidence(grid=(8, 1, 1)))
     assert idle is not None and idle.gain == "up to 13.5x with every SM at work"
+    assert idle.evidence == "8 blocks on 108 SMs: 7% have work"
+    one = advice.idle_sms(evidence(grid=(1, 1, 1)))
+    assert one is not None and one.evidence == "1 block on 108 SMs: 1% have work"
+    assert "107 for 108 SMs, so 1 SM stands idle" in find_bottleneck(evidence(grid=(107, 1, 1))).sentence
     assert advice.idle_sms(evidence()) is None
 
 

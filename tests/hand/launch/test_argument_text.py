@@ -227,7 +227,7 @@ def test_a_pickle_is_never_read(tmp_path: Path) -> None:
         ("{A: f32[2], A: f32[2]}", "two arrays are called 'A'"),
         ("{A: f32[2], &A[2]}", r"'A' is f32\[2\]: it has no element \[2\]"),
         ("{A: f32[2], &A+9}", "'A' has 8 bytes, 9 lies beyond them"),
-        ("ptr[2]=(f32[1])", r"ptr\[2\] needs 2 addresses, 1 are given"),
+        ("ptr[2]=(f32[1])", r"ptr\[2\] needs 2 addresses, 1 is given"),
         ("ptr[2]=i32=1", "takes an array, a reference"),
         ("f32[4,4; lda=8]", "layout 'lda=8' is not known"),
         ("f32[4,4; ld=3]", "ld=3 is less than the 4 elements of a line"),

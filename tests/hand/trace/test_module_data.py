@@ -102,7 +102,6 @@ def test_addresses_are_named_by_their_variable() -> None:
     args = (Argument("f32", (8,), None),)
     assert describe_address(args, AT + 8 + 5, program()) == "device global 'bias' (16 bytes), byte 5"
     assert (
-        owner_of(memory(), program(), AT + 48)
-        == "device global 'counter' (8 bytes), byte 8: 1 bytes past its last byte"
+        owner_of(memory(), program(), AT + 48) == "device global 'counter' (8 bytes), byte 8: 1 byte past its last byte"
     )
     assert owner_of(memory(), program(), 0) == "far from every argument"
