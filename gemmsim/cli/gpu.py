@@ -12,14 +12,36 @@ import click
 from gemmsim.cli.forms import format_option, output_option
 from gemmsim.cli.options import gpu_names
 from gemmsim.cli.output import emit, write_file
-from gemmsim.support.errors import GemmsimError
+from gemmsim.support.errors import GemmsimError, nearest
 
 HEADS = {"vendor": "FROM THE DATA SHEET", "scaled": "SCALED BY A RULE", "copied": "COPIED"}
 
 
-@click.group("gpu", short_help="Show a GPU's numbers, or write a GPU file from a data sheet.")
-def command() -> None:
+class _Group(click.Group):
+    """The group of this command's commands; the names of all GPUs, which people seek here, are in another command."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+        found = super().get_command(ctx, cmd_name)
+        if found is None:
+            known = self.list_commands(ctx)
+            raise GemmsimError(
+                f"gemmsim gpu has no command '{cmd_name}'{nearest(cmd_name, known)}: it has {' and '.join(known)}; "
+                "gemmsim list gpus names the GPUs"
+            )
+        return found
+
+
+@click.group(
+    "gpu",
+    cls=_Group,
+    invoke_without_command=True,
+    short_help="Show a GPU's numbers, or write a GPU file from a data sheet.",
+)
+@click.pass_context
+def command(context: click.Context) -> None:
     """Show where a GPU's numbers come from, or write a GPU file from what a data sheet says."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 @command.command("show", short_help="List a GPU's numbers with status and source.")

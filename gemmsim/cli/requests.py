@@ -83,7 +83,11 @@ def launch_on(gpu: GpuSpec, args: Arguments, options: LaunchOptions, source: Sou
 
 def check_one_kernel(kernel: str | None, target: str | None, command: str) -> None:
     """Raises GemmsimError, which names `command`, unless exactly one of --kernel and TARGET was given."""
-    if (kernel is None) == (target is None):
+    if kernel is not None and target is not None:
+        raise GemmsimError(
+            "give either --kernel NAME or a TARGET, not both: --kernel names a built-in kernel, --entry one of a file"
+        )
+    if kernel is None and target is None:
         raise GemmsimError(
             f"give either --kernel NAME or a TARGET such as my.py:my_gemm (see gemmsim {command} --help)"
         )

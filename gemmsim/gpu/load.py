@@ -19,6 +19,7 @@ from gemmsim.gpu.rules import Constants, derive
 from gemmsim.gpu.spec import GpuSpec, Pipe, Value
 from gemmsim.gpu.units import convert, short
 from gemmsim.support.errors import GemmsimError, nearest
+from gemmsim.support.files import is_file
 
 DEFAULT_GPU = "a100-80gb"
 PRESETS = Path(__file__).parent / "presets"
@@ -116,7 +117,8 @@ def _find(name: str, folder: Path) -> Path:
         return architecture
     known = known if known in preset_names() else aliases().get(known, known)
     if known not in preset_names():
-        hint = nearest(known, [*preset_names(), *aliases()])
+        file = next((f"{name}{end}" for end in (".toml", ".TOML") if is_file(folder / f"{name}{end}")), "")
+        hint = f" (did you mean the file {file}?)" if file else nearest(known, [*preset_names(), *aliases()])
         raise GemmsimError(f"unknown GPU '{name}'{hint}; 'gemmsim list gpus' shows them, a path ends in .toml")
     return PRESETS / f"{known}.toml"
 

@@ -14,11 +14,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from gemmsim.support.errors import GemmsimError, nearest
+from gemmsim.support.files import is_file
 
 if TYPE_CHECKING:
     from kernels.info import KernelInfo as KernelInfo  # noqa: PLC0414 - others import it from here
 
 PACKAGE = "gemmsim_kernels"
+_ENDINGS = (".py", ".cu", ".ptx", ".cubin", ".fatbin")
 
 
 def kernel_infos() -> dict[str, KernelInfo]:
@@ -32,9 +34,17 @@ def kernel_info(name: str) -> KernelInfo:
     if found := _alone(name):
         return found
     infos = kernel_infos()
+    if name not in infos and _is_file(name):
+        raise GemmsimError(f"'{name}' is a file, no built-in kernel: it goes as TARGET, gemmsim analyze {name} ...")
     if name not in infos:
         raise GemmsimError(f"unknown kernel '{name}'{nearest(name, infos)}: known are {', '.join(infos)}")
     return infos[name]
+
+
+def _is_file(name: str) -> bool:
+    """Whether a name is that of a file with kernels, as a TARGET is written, or of any file that is there."""
+    file = name.rpartition(":")[0] or name
+    return file.lower().endswith(_ENDINGS) or is_file(Path(name))
 
 
 def kernel_path(info: KernelInfo) -> Path:

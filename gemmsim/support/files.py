@@ -59,3 +59,11 @@ def write_where_asked(path: Path, data: bytes) -> None:
             file.write(data)
         return
     write_atomically(Path(os.path.realpath(path)), data)
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is a file of that name; a name that no file can have is none, where `Path.is_file` may raise."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False

@@ -76,3 +76,26 @@ def test_show_has_every_number_with_status_and_source(capsys) -> None:
     text = capsys.readouterr().out
     assert "l2.size_bytes                        36 MiB (vendor)" in text
     assert main(["gpu", "show", "rtx4071"]) == 2
+
+
+def test_a_command_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gpu", "list"]) == 2
+    said = "error: gemmsim gpu has no command 'list': it has new and show; gemmsim list gpus names the GPUs\n"
+    assert capsys.readouterr() == ("", said)
+    assert main(["gpu", "shw"]) == 2
+    assert "no command 'shw' (did you mean 'show'?): it has" in capsys.readouterr().err
+    assert main(["gpu"]) == 0
+    assert "Usage: gemmsim gpu" in capsys.readouterr().out
+
+
+def test_a_file_without_its_ending(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.toml").write_text("")
+    assert main(["gpu", "show", "mine"]) == 2
+    assert "unknown GPU 'mine' (did you mean the file mine.toml?); 'gemmsim list gpus'" in capsys.readouterr().err
+    assert main(["gpu", "show", "h20O"]) == 2
+    assert "unknown GPU 'h20O' (did you mean 'h20'?)" in capsys.readouterr().err
+    assert main(["gpu", "show", "k" * 300]) == 2
+    assert "unknown GPU 'kkk" in capsys.readouterr().err
