@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,21 +17,29 @@ if TYPE_CHECKING:
     from gemmsim.report.former import Former
 
 ENDINGS = {"xml": ("junit",), "md": ("md", "markdown"), "json": ("json", "perfetto")}  # others end in their own name
+_OF_TEXT = ("txt", "text", "log", "out")
+_ENDING = re.compile(r"[A-Za-z]\w{0,7}")  # neither a version, as of run.2, nor what mktemp makes: tmp.3kfL0aQzXe
 
 
-def format_option(*forms: str, help_text: str | None = None) -> Decorator:
-    """Make the option --format, whose value is one of `forms`; without it the name of -o says which, else the first."""
+def format_option(*forms: str, help_text: str | None = None, of_output: bool = True) -> Decorator:
+    """Make the option --format, whose value is one of `forms`; without it the name of -o says which, else the first.
+
+    of_output  whether it is the form of what goes to -o
+    """
     return click.option(
         "--format",
         "output_format",
         type=click.Choice(forms),
-        callback=partial(_by_ending, forms),
-        help=f"Form of the data.  [default: as -o ends, else {forms[0]}]" if help_text is None else help_text,
+        callback=partial(_by_ending, forms) if of_output else lambda context, option, form: form or forms[0],
+        help=help_text or f"Form of the data.  [default: {'as -o ends, else ' * of_output}{forms[0]}]",
     )
 
 
 def _by_ending(forms: tuple[str, ...], context: click.Context, _: click.Parameter, form: str | None) -> str:
-    """Return the form that --format gives, else the one that the name of -o ends in, else the first."""
+    """Return the form that --format gives, else the one that the name of -o ends in, else the first.
+
+    Raises GemmsimError for an ending that no form has, as text in a file that is called so is none that anybody wants.
+    """
     path = context.params.get("output")
     if form is not None or path is None:
         return form or forms[0]
@@ -40,7 +49,15 @@ def _by_ending(forms: tuple[str, ...], context: click.Context, _: click.Paramete
             return one
     if ending == "html":
         raise GemmsimError(f"-o {path}: there is no HTML here, only {' or '.join(forms)} (gemmsim report makes a page)")
+    if ending not in _OF_TEXT and _ENDING.fullmatch(ending):
+        known = ", ".join(dict.fromkeys(f".{_ending_of(one)}" for one in forms))
+        raise GemmsimError(f"-o {path}: no form ends in .{ending}: known are {known}; another name needs --format")
     return forms[0]
+
+
+def _ending_of(form: str) -> str:
+    """Return the usual ending of the name of a file in this form."""
+    return "txt" if form == "text" else next((end for end, of in ENDINGS.items() if form in of), form)
 
 
 def _for_a_file(_: click.Context, __: click.Parameter, path: str | None) -> str | None:

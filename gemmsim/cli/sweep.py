@@ -28,7 +28,7 @@ PICTURES = ("heat", "scaling")
 @click.command("sweep")
 @gathered("options", SweepOptions)
 @plot_option(PICTURES)
-@format_option("text", "json", "csv", "md", "html")
+@format_option("text", "json", "csv", "md", "html", of_output=False)
 @click.option("-o", "--output", metavar="FILE.sqlite", help="Keep results here.  [default: in the cache folder]")
 def command(options: SweepOptions, plots: tuple[str, ...], output_format: str, output: str | None) -> int:
     """Predict every combination of tunables, sizes and GPUs; rank them by time.

@@ -158,3 +158,18 @@ def test_doctor_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, capsys: py
     assert "MISSING  disassembler: nvdisasm is not installed" in out
     assert main(["doctor", "--format", "json"]) == 2
     assert [check["ok"] for check in json.loads(capsys.readouterr().out)["checks"]] == [True, False]
+
+
+def test_the_name_of_a_file_says_its_form(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An ending that no form has is refused, as it would be text; what is no ending, and what --format says, is not."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.yaml", "a.xyz", "b.JSONL", "a.csv.gz"):
+        assert main(["list", "gpus", "-o", name]) == 2
+        assert f"error: -o {name}: no form ends in ." in capsys.readouterr().err
+    for name in ("a", "a.txt", "a.log", "run.2", "tmp.3kfL0aQzXe"):
+        assert main(["list", "gpus", "-o", name]) == 0
+        assert Path(name).read_text().startswith("name")
+    assert main(["list", "gpus", "-o", "a.JSON"]) == main(["list", "gpus", "-o", "a.yaml", "--format", "json"]) == 0
+    assert Path("a.JSON").read_text() == Path("a.yaml").read_text()

@@ -44,6 +44,7 @@ def test_cycles_and_other_forms(tmp_path, capsys):
         (["--cycles", "99999999:100000000"], "begins after the last of"),
         (["--engine", "native"], "--engine native: a timeline is recorded while SimPy runs"),
         (["-o", "x.gz"], "-o x.gz: only --format perfetto and html are written compressed"),
+        (["-o", "t.xyz"], "-o t.xyz: no form ends in .xyz: known are .txt, .html, .json; another name needs --format"),
         (["--warps", "0"], "--warps 0 must be at least 1"),
         (["--blocks", "2"], "2 blocks cannot be shown: the busiest SM of a100-80gb runs 1 of this launch"),
     ],
