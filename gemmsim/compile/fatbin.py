@@ -96,6 +96,8 @@ def _images(data: bytes) -> Iterator[Image]:
         images = [image for name, content in sections.items() for image in _fatbins(content, name != _SECTIONS[0])]
         linked = [image for image in images if not image.relocatable]
         yield from linked or images  # beside its linked code, an executable keeps the parts that it was linked from
+    elif not data:
+        raise GemmsimError("the file is empty")
     elif data.startswith(b"MZ"):
         raise GemmsimError("a Windows program is not read: give the cubin or the fatbin that nvcc --keep leaves")
     else:

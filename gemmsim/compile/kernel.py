@@ -85,11 +85,13 @@ def build_kernel(source: KernelSource, arch: str) -> Built:
     from gemmsim.compile.binary import choose
     from gemmsim.compile.cubin_tools import made_by
 
-    chosen = choose(source.data, source.entry, arch, source.path.name)
+    with source.named_in_errors():
+        chosen = choose(source.data, source.entry, arch, source.path.name)
     here = ("nvidia-nvjitlink", "nvidia-cuda-nvdisasm") if chosen.made_here else ("nvidia-cuda-nvdisasm",)
     versions = {name: one for name, one in tool_versions().items() if source.of_function or name in here}
     made = {} if chosen.made_here else made_by(chosen.cubin)
-    program = decode_cubin(chosen.cubin, chosen.symbol, None, source.abi, toolchain=made | versions)
+    with source.named_in_errors():
+        program = decode_cubin(chosen.cubin, chosen.symbol, None, source.abi, toolchain=made | versions)
     return Built(program if source.of_function else replace(program, origin=chosen.origin), chosen.cubin)
 
 

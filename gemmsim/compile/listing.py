@@ -62,12 +62,15 @@ def _of_source(source: CudaKernel | PtxKernel, arch: str) -> Iterator[ListedKern
 
 
 def _of_binary(source: CubinKernel, arch: str | None) -> Iterator[ListedKernel]:
-    file, images = source.path.name, device_images(source.data)
+    file = source.path.name
+    with source.named_in_errors():
+        images = device_images(source.data)
     if arch is not None:
         images = tuple(image for image in images if runs_on(image, int(arch.removeprefix("sm_").rstrip("af"))))
         if not images:
             raise GemmsimError(f"'{file}' holds no code for {arch}: without --gpu all of its kernels are listed")
-    groups = [one for tier in tiers(images) for one in tier]
+    with source.named_in_errors():
+        groups = [one for tier in tiers(images) for one in tier]
     wanted = _wanted(source.entry, list(dict.fromkeys(symbol for one in groups for symbol in one.symbols)), file)
     seen: set[str] = set()
     for one in groups:

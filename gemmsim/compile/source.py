@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -114,6 +115,16 @@ class CubinKernel:
     entry: str | None = None
     abi: str | None = None
     of_function: bool = False
+
+    @contextmanager
+    def named_in_errors(self) -> Iterator[None]:
+        """Name the file in each GemmsimError of what runs inside: what reads the content does not know its name."""
+        try:
+            yield
+        except GemmsimError as error:
+            if self.of_function or f"'{self.path.name}'" in str(error):
+                raise
+            raise GemmsimError(f"'{self.path.name}': {error}") from None
 
 
 KernelSource = PythonKernel | CudaKernel | PtxKernel | CubinKernel

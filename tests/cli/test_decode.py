@@ -122,3 +122,24 @@ def test_a_python_function_is_not_decoded_by_itself(tmp_path: Path, capsys: pyte
     (tmp_path / "my.py").write_text("")
     assert main(["decode", str(tmp_path / "my.py"), "--entry", "f"]) == 2
     assert "is compiled for the types of its arguments" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "the file is empty"),
+        (elf({".text": b"code"}), "the file holds no device code (no fatbin): was it compiled by nvcc?"),
+        (fatbin(Entry(b"\x7fELF", 80))[:-1], "the fatbin is truncated"),
+        (fatbin(Entry(b"\x7fELF" + bytes(60), 80)), "not a cubin"),
+    ],
+)
+def test_a_file_without_code_is_named(
+    content: bytes, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "no.cubin"
+    file.write_bytes(content)
+    for command in (["decode", str(file)], ["analyze", str(file), *LAUNCH]):
+        assert main(command) == 2
+        error = capsys.readouterr().err
+        assert error.startswith("error: 'no.cubin': ") and error.count("\n") == 1
+        assert said in error or "truncated or damaged" in error
