@@ -94,7 +94,7 @@ class Differences:
         same = (got == wanted) | (np.isnan(got) & np.isnan(wanted))
         finite = np.isfinite(got) & np.isfinite(wanted)
         error = np.where(same, 0.0, np.where(finite, error, np.inf))
-        wrong = compared & ~(same | (error <= allowed))
+        wrong = compared & ~(same | (finite & (error <= allowed)))  # else a wanted infinity would allow all
         self.compared += int(compared.sum())
         self.wrong += int(wrong.sum())
         self.worst = max(self.worst, float(error[compared].max(initial=0.0)))

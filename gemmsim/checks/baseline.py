@@ -112,7 +112,9 @@ def load(path: Path) -> Baseline | None:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise GemmsimError(f"cannot read the baseline {path}: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
         raise GemmsimError(f"cannot read the baseline {path}: {error}") from None
     try:
         return _from_data(data)

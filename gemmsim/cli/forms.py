@@ -60,7 +60,16 @@ def _ending_of(form: str) -> str:
     return "txt" if form == "text" else next((end for end, of in ENDINGS.items() if form in of), form)
 
 
+def refuse_other_ending(path: str) -> None:
+    """Raises GemmsimError where the file of a page has a name that says something else."""
+    ending = Path(path).suffix[1:].lower()
+    if ending not in ("html", "htm") and _ENDING.fullmatch(ending):
+        raise GemmsimError(f"-o {path}: this is a page of HTML: give it a name that ends in .html")
+
+
 def _for_a_file(_: click.Context, __: click.Parameter, path: str | None) -> str | None:
+    if path == "":
+        raise GemmsimError("-o: the file's name is empty")
     if path is not None:
         use_columns(NARROW)
     return path

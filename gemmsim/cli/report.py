@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from gemmsim.cli.forms import baseline_option, read_baseline
+from gemmsim.cli.forms import baseline_option, read_baseline, refuse_other_ending
 from gemmsim.cli.group import gathered
 from gemmsim.cli.options import FAILED, TimedLaunchOptions
 from gemmsim.cli.output import emit, show_printed
@@ -52,6 +52,7 @@ def _check(output: str | None) -> None:
         if sys.stdout.isatty():
             raise GemmsimError("a page of HTML is nothing to read in a terminal: give -o report.html")
         return
+    refuse_other_ending(output)
     path = Path(output)
     if path.is_dir():
         raise GemmsimError(f"cannot write {output}: it is a folder; give a file, such as {path / 'report.html'}")

@@ -29,6 +29,8 @@ from gemmsim.launch.spec import (
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Argument, Launch
 
+_LARGEST = 3.4028234663852886e38  # that float32 holds
+
 
 def requested_launch(options: LaunchOptions) -> LaunchSpec:
     """Make the launch that a command's options describe. Raises GemmsimError, one line, where they describe none."""
@@ -47,6 +49,7 @@ def launch_on(gpu: GpuSpec, args: Arguments, options: LaunchOptions, source: Sou
 
     source  the kernel, where the TARGET of the options only names it
     """
+    _refuse_vain_numbers(options)
     size = problem_size(options.size, options.m, options.n, options.k)
     limit = DEFAULT_MAX_INSTRUCTIONS if options.max_instructions is None else options.max_instructions
     settings = Settings(options.full, limit, not options.no_cache, options.engine, clock=clock_of(options.clock))
@@ -79,6 +82,18 @@ def launch_on(gpu: GpuSpec, args: Arguments, options: LaunchOptions, source: Sou
     )
     spec = ladder_launch(case, gpu, settings)
     return replace(spec, checks=_file_checks(options, array_names(spec.launch.args, spec.verify)))
+
+
+def _refuse_vain_numbers(options: LaunchOptions) -> None:
+    """Raises GemmsimError for numbers of a check that is not made, and for those that no result can be held against."""
+    formula = options.verify not in (None, "gemm")
+    if options.accumulate is not None and not formula:
+        raise GemmsimError(f"--accumulate {options.accumulate} is for --verify FORMULA")
+    if options.tolerance is not None and not (formula or options.reference):
+        raise GemmsimError(f"--tolerance {options.tolerance:g} is for --verify FORMULA and --reference")
+    for name, value in (("--alpha", options.alpha), ("--beta", options.beta)):
+        if not abs(value) <= _LARGEST:
+            raise GemmsimError(f"{name} {value:g} must be a finite number of 32 bits")
 
 
 def check_one_kernel(kernel: str | None, target: str | None, command: str) -> None:

@@ -27,7 +27,9 @@ def find_entry(entry: str | None, symbols: Sequence[str], where: str) -> str:
     if entry is None:
         if len(symbols) == 1:
             return symbols[0]
-        raise GemmsimError(f"{where} holds {len(symbols)} kernels, choose one as the entry: {_listed(symbols)}")
+        raise GemmsimError(
+            f"{where} holds {len(symbols)} kernels, choose one as the entry (--entry): {_listed(symbols)}"
+        )
     if found := matching(entry, symbols):
         if len(found) == 1:
             return found[0]

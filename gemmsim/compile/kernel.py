@@ -66,6 +66,8 @@ def build_kernel(source: KernelSource, arch: str) -> Built:
     """Compile and decode `source` for `arch`, without looking into a cache."""
     from gemmsim.compile.decode import decode_cubin, rename_sources  # imports pyelftools
     from gemmsim.compile.elf import sha256_without_lines
+    from gemmsim.compile.entries import find_entry
+    from gemmsim.compile.sections import kernel_symbols
 
     if isinstance(source, PythonKernel):
         from gemmsim.compile.python_kernel import compile_python
@@ -76,6 +78,7 @@ def build_kernel(source: KernelSource, arch: str) -> Built:
         return Built(rename_sources(program, source.shown_names(program.source)), cubin)
     if isinstance(source, CudaKernel | PtxKernel):
         cubin, entry, versions = cubin_of(source, arch)
+        entry = find_entry(entry, kernel_symbols(cubin), f"'{source.path.name}'")
         abi, name = ("c", source.entry) if isinstance(source, CudaKernel) else (source.abi, None)
         program = decode_cubin(cubin, entry, arch, abi, name, versions)
         if isinstance(source, CudaKernel):
@@ -110,4 +113,6 @@ def cubin_of(source: CudaKernel | PtxKernel, arch: str) -> tuple[bytes, str | No
         return *compile_cuda(source, arch), compiler_versions(source.compiler)
     from gemmsim.compile.link import link
 
-    return link([source.text], arch), source.entry, tool_versions()
+    if ".entry" not in source.text:
+        raise GemmsimError(f"'{source.path.name}' holds no kernel (no .entry)")
+    return link([source.text], arch, file=source.path.name), source.entry, tool_versions()

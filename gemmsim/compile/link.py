@@ -10,7 +10,13 @@ from gemmsim.support.errors import GemmsimError
 
 
 def link(
-    parts: Sequence[Any], arch: str, max_registers: int | None = None, *, lto: bool = False, made: str = "cubin"
+    parts: Sequence[Any],
+    arch: str,
+    max_registers: int | None = None,
+    *,
+    lto: bool = False,
+    made: str = "cubin",
+    file: str = "",
 ) -> bytes:
     """Link `parts` to a cubin for `arch` ("sm_90"), with the options that numba's linker passes and line information.
 
@@ -19,6 +25,7 @@ def link(
     max_registers  most registers of a thread; None: the linker decides
     lto            whether to optimise at link time
     made           "cubin", or "ptx" with `lto`
+    file           where the parts come from, for messages
 
     Raises GemmsimError with the linker's first telling line where it refuses, or where the toolchain is missing.
     """
@@ -37,7 +44,8 @@ def link(
         return bytes(Linker(*(_object(part, ObjectCode) for part in parts), options=options).link(made).code)
     except Exception as error:  # errors of cuda.core, of nvJitLink and plain ones
         what = "a cubin" if made == "cubin" else "PTX"
-        raise GemmsimError(f"nvJitLink cannot make {what} for {arch}: {_first_line(error)}") from None
+        of = f" of '{file}'" if file else ""
+        raise GemmsimError(f"nvJitLink cannot make {what} for {arch}{of}: {_first_line(error)}") from None
 
 
 def _object(part: Any, object_code: Any) -> Any:

@@ -182,7 +182,7 @@ def load_kernel(source: PythonKernel) -> Any:
         except Exception as error:  # the user's code
             raise GemmsimError(f"{where}:{source.function} failed: {type(error).__name__}: {error}") from error
     if not (hasattr(found, "py_func") or hasattr(found, "__code__")):
-        raise GemmsimError(f"{where}:{source.function} is a {type(found).__name__}, not a kernel")
+        raise GemmsimError(f"{where}:{source.function} is no kernel, but of type {type(found).__name__}")
     return found
 
 
@@ -191,6 +191,11 @@ def _load(source: PythonKernel) -> ModuleType:
         return _run(source)
     except GemmsimError:
         raise
+    except SystemExit as error:
+        raise GemmsimError(
+            f"'{source.path.name}' ends the process (exit status {error.code}) where it is imported: what it does as a "
+            'program goes below `if __name__ == "__main__":`'
+        ) from None
     except Exception as error:  # whatever the user's file raises
         raise GemmsimError(f"'{source.path.name}' cannot be loaded: {type(error).__name__}: {error}") from error
 

@@ -156,7 +156,7 @@ def kernel_file(
     source = suffix in (".py", ".cu", ".ptx")
     try:
         data = path.read_bytes()
-        text = data.decode() if source else ""
+        text = data.decode("utf-8-sig") if source else ""  # compilers of CUDA know no byte order mark
     except OSError as error:
         raise GemmsimError(f"cannot read '{path}': {error.strerror}") from None
     except UnicodeDecodeError:

@@ -108,7 +108,7 @@ def _find(name: str, folder: Path) -> Path:
     """Return the file of `name`, which is a preset, an architecture or a path; a relative path starts at `folder`."""
     if name.lower().endswith(".toml"):
         path = folder / Path(name).expanduser()
-        if not path.is_file():
+        if not is_file(path):
             raise GemmsimError(f"no GPU file '{name}'")
         return path
     known = name.strip().lower()

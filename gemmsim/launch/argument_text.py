@@ -303,7 +303,7 @@ class _Reader(TextReader):
         value = match[0] if match else ""
         try:
             if dtype in FLOATS:
-                return float(value)
+                return self.held(dtype, float(value))
             number = {"true": 1, "false": 0}[value] if value in ("true", "false") else int(value, 0)
         except ValueError:
             kind = "a number" if dtype in FLOATS else "an integer"
@@ -311,6 +311,16 @@ class _Reader(TextReader):
         low, high = _limits(dtype)
         if not low <= number <= high:
             raise GemmsimError(f"{self.what}: {number} does not fit {dtype}, which holds {low} to {high}")
+        return number
+
+    def held(self, dtype: str, number: float) -> float:
+        """Return the number. Raises GemmsimError where it is finite and the type has only infinity for it."""
+        exact = NUMPY_DTYPES[dtype].type
+        with np.errstate(over="ignore"):
+            lost = issubclass(exact, np.floating) and np.isinf(exact(number)) and not np.isinf(number)
+        if lost:
+            largest = float(np.finfo(exact).max)
+            raise GemmsimError(f"{self.what}: {number:g} does not fit {dtype}, which holds up to {largest:g}")
         return number
 
 

@@ -51,6 +51,8 @@ def file_contents(text: str, name: str, what: str) -> FileContents:
         held = members(path, what)
         if not member:
             member = held[0] if len(held) == 1 else name
+        if not member:
+            raise GemmsimError(f"{what}: {path} holds {', '.join(held) or 'no array'}: write @{path}:NAME")
         if member not in held:
             has = ", ".join(held) or "no array"
             raise GemmsimError(f"{what}: {path} has no array '{member}': it holds {has}; write @{path}:NAME")
@@ -83,10 +85,15 @@ def read_array(file: FileContents, what: str) -> NDArray:
     try:
         if file.path.endswith(".npz"):
             with _opened(file.path, what) as archive:
-                return np.asarray(archive[file.member])
-        return np.asarray(np.load(file.path, allow_pickle=False))
+                return _little_endian(np.asarray(archive[file.member]))
+        return _little_endian(np.asarray(np.load(file.path, allow_pickle=False)))
     except (OSError, *_DAMAGE) as error:
         raise _unreadable(what, file.path, error) from None
+
+
+def _little_endian(array: NDArray) -> NDArray:
+    """Return an array of numbers in the byte order of a GPU; files keep that of the machine that wrote them."""
+    return array.astype(array.dtype.newbyteorder("<"), copy=False) if array.dtype.kind in "iuf" else array
 
 
 def items_of(array: NDArray, dtype: str, shape: tuple[int, ...], what: str) -> NDArray:
@@ -138,9 +145,12 @@ def described(file: FileContents, what: str) -> tuple[str, tuple[int, ...]]:
     array = read_array(file, what)
     dtype = plain_dtype(array.dtype.name)
     if dtype is None:
-        raise GemmsimError(f"{what}: {file.path} holds {array.dtype}: write TYPE[SHAPE]=@{file.path}")
+        known = ", ".join(dict.fromkeys(one.numpy_name for one in DTYPES.values()))
+        raise GemmsimError(f"{what}: {file.path} holds {array.dtype}; arrays of kernels are {known}")
     if not array.shape:
         raise GemmsimError(f"{what}: {file.path} holds a single number, not an array")
+    if not array.size:
+        raise GemmsimError(f"{what}: {file.path} holds an array of {list(array.shape)}, which has no element")
     return dtype, array.shape
 
 

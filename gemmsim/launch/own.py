@@ -10,6 +10,8 @@ from gemmsim.compile.source import KernelSource, kernel_file
 from gemmsim.launch.cases import signature
 from gemmsim.launch.spec import GemmCheck
 from gemmsim.support.errors import GemmsimError
+from gemmsim.support.files import is_file
+from gemmsim.support.plurals import verb
 from gemmsim.trace.types import Argument
 
 
@@ -37,6 +39,11 @@ def own_source(
     cannot be read or is of no known kind.
     """
     file, function = split_target(target)
+    before, colon, after = target.rpartition(":")
+    if colon and Path(before).suffix.lower() in (".cu", ".ptx", ".cubin") and not is_file(Path(target)):
+        raise GemmsimError(f"{target}: only a function of a Python file is named so; here {before} --entry {after}")
+    if not target:
+        raise GemmsimError("TARGET is empty: it is a file, such as my.cu or my.py:my_gemm")
     if function and entry:
         raise GemmsimError(f"--entry is for .cu, .ptx and binary files: {target} names its function already")
     if args is None and function:
@@ -59,7 +66,8 @@ def check_of_arrays(
     """
     arrays = [position for position, argument in enumerate(args) if argument.shape]
     if len(arrays) < 3:
-        raise GemmsimError(f"--verify gemm takes the first three arrays as A, B, C, but {len(arrays)} were given")
+        given = f"{len(arrays)} {verb(len(arrays), 'is', 'are')} given"
+        raise GemmsimError(f"--verify gemm takes the first three arrays as A, B, C, but {given}")
     a, b, c = arrays[:3]
     shape_a, shape_b, shape_c = (args[position].shape for position in (a, b, c))
     if sizes is None:

@@ -5,6 +5,7 @@ docs/howto/several-launches.md explains the file.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -60,6 +61,8 @@ def read_plan(path: Path, common: PlanSettings) -> tuple[LaunchSpec, ...]:
     specs: list[LaunchSpec] = []
     for number, entry in enumerate(launches, 1):
         what = f"{path}: launch {number}"
+        if not isinstance(entry, dict):
+            raise GemmsimError(f"{what}: expected a table [[launch]], not {entry!r}")
         spec = _launch(what, entry, path.parent, shared, common)
         specs += [spec] * _number(what, entry, "repeat", 1, _MOST_REPEATS)
     return tuple(specs)
@@ -73,7 +76,7 @@ def _launch(
         if key not in entry:
             raise GemmsimError(f"{what}: '{key}' is missing")
     dims = tuple(parse_dims(_dims(what, entry, key), f"{what}: {key}") for key in ("grid", "block"))
-    given = [given_argument(_text(f"{what}: args", text)) for text in entry.get("args", [])]
+    given = [given_argument(_text(f"{what}: args", text)) for text in _list(what, entry, "args")]
     values = entry.get("symbols", {})
     if not isinstance(values, dict):
         raise GemmsimError(f'{what}: symbols names variables, as in symbols = {{ scale = "f32=2" }}')
@@ -86,9 +89,12 @@ def _launch(
         )
     file, function = split_target(_text(what, entry["kernel"]))
     target = str(folder / file) + (f":{function}" if function else "")
-    source, name = own_source(target, entry.get("entry"), arguments.passed())
+    chosen = _text(f"{what}: entry", entry["entry"]) if "entry" in entry else None
+    source, name = own_source(target, chosen, arguments.passed())
     shared_bytes = _number(what, entry, "shared", 0, 1 << 30)
-    cooperative = entry.get("cooperative", False) is True
+    cooperative = entry.get("cooperative", False)
+    if not isinstance(cooperative, bool):
+        raise GemmsimError(f"{what}: cooperative = {cooperative!r} must be true or false")
     parameters, variables = arguments.parameters, arguments.symbols
     cluster = parse_dims(_dims(what, entry, "cluster"), f"{what}: cluster") if "cluster" in entry else None
     launch = Launch(dims[0], dims[1], arguments.args, shared_bytes, parameters, cooperative, variables, cluster)
@@ -120,9 +126,9 @@ def _check(what: str, entry: Mapping[str, Any], arguments: Arguments) -> tuple[G
             known = ", ".join(positions)
             raise GemmsimError(f"{what}: verify: {key} = {name!r} is none of the arrays: they are {known}")
         found.append(positions[name])
-    sizes = tuple(verify[key] for key in ("m", "n", "k") if key in verify)
+    sizes = tuple(_number(f"{what}: verify", verify, key, 1, 1 << 40) for key in ("m", "n", "k") if key in verify)
     matrices = [arguments.args[position] for position in found]
-    alpha, beta = float(verify.get("alpha", 1.0)), float(verify.get("beta", 0.0))
+    alpha, beta = (_factor(what, verify, key, usual) for key, usual in (("alpha", 1.0), ("beta", 0.0)))
     check, size = check_of_arrays(matrices, sizes if len(sizes) == 3 else None, alpha, beta)
     return replace(check, a=found[0], b=found[1], c=found[2]), size
 
@@ -139,8 +145,24 @@ def _text(what: str, value: object) -> str:
     return value
 
 
+def _list(what: str, entry: Mapping[str, Any], key: str) -> list[Any]:
+    value = entry.get(key, [])
+    if not isinstance(value, list):
+        raise GemmsimError(f"{what}: {key} = {value!r} must be a list of texts in brackets")
+    return value
+
+
+def _factor(what: str, verify: Mapping[str, Any], key: str, usual: float) -> float:
+    value = verify.get(key, usual)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        raise GemmsimError(f"{what}: verify: {key} = {value!r} must be a number")
+    return float(value)
+
+
 def _dims(what: str, entry: Mapping[str, Any], key: str) -> str:
     value = entry[key]
+    if isinstance(value, float | bool | dict):
+        raise GemmsimError(f"{what}: {key} = {value!r} must be a whole number, a list of them or a text")
     if isinstance(value, list):
         return ",".join(map(str, value))
     return str(value) if isinstance(value, int) else _text(f"{what}: {key}", value)

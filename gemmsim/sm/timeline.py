@@ -165,7 +165,9 @@ def record(
     per_sm = blocks_of_last_sm(launch.blocks, share, gpu)
     resident = min(most_resident, per_sm)
     wanted = resident if extent.blocks is None else extent.blocks
-    if not 1 <= wanted <= per_sm:
+    if wanted < 1:
+        raise GemmsimError(f"--blocks {wanted} must be at least 1")
+    if wanted > per_sm:
         raise GemmsimError(
             f"{wanted} blocks cannot be shown: the busiest SM of {gpu.name} runs {per_sm} of this launch"
         )

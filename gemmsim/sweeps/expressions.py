@@ -60,9 +60,8 @@ def _value(node: ast.expr, text: str, names: Mapping[str, int]) -> int:
         return node.value
     if isinstance(node, ast.Name):
         if node.id not in names:
-            raise GemmsimError(
-                f"'{text}': unknown name '{node.id}'{nearest(node.id, names)}: known are {', '.join(names) or 'none'}"
-            )
+            known = f"known are {', '.join(names)}" if names else "--size gives m, n and k, --set-kernel tunables"
+            raise GemmsimError(f"'{text}': unknown name '{node.id}'{nearest(node.id, names)}: {known}")
         return names[node.id]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Not)):
         inner = _value(node.operand, text, names)

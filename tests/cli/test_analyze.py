@@ -138,7 +138,7 @@ X = ["--arg", "f32[100]"]
         ([*OWN, "--arg", "f32[0]", "--arg", "i32=100"], "must be positive integers"),
         ([*OWN, "--arg", "f32[100", "--arg", "i32=100"], "malformed"),
         (["my.py:dubble", *OWN[1:], *X, "--arg", "i32=100"], "no function 'dubble' (did you mean 'double'?)"),
-        (["my.py:not_a_kernel", *OWN[1:]], "not a kernel"),
+        (["my.py:not_a_kernel", *OWN[1:]], "is no kernel, but of type"),
         (["absent.cu", *OWN[1:]], "cannot read 'absent.cu'"),
         (["absent.txt", *OWN[1:]], "cannot read 'absent.txt'"),
         (["my.txt", *OWN[1:]], "gemmsim reads FILE.py:function"),

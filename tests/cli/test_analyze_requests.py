@@ -121,7 +121,7 @@ def test_bad_ladder_options(given: dict[str, object], message: str) -> None:
             {"kernel_sets": ("tile=16",), "target": "absent.cu"},
             "--set-kernel is for built-in kernels, and functions of",
         ),
-        ({"args": ("f32[64,32]", "f32[32,48]"), "verify": "gemm"}, "first three arrays as A, B, C, but 2 were given"),
+        ({"args": ("f32[64,32]", "f32[32,48]"), "verify": "gemm"}, "first three arrays as A, B, C, but 2 are given"),
         ({"args": ("f32[9,2]", "f32[3,4]", "f32[9,4]"), "verify": "gemm"}, r"B is \[3, 4\], but .* need \[2,4\]"),
         ({"args": ("f32[4,4",)}, "malformed"),
     ],

@@ -102,7 +102,7 @@ def test_a_kernel_of_a_program_is_launched(program: Path, entry: str, capsys: py
     ("words", "message"),
     [
         (["--entry", "scale"], "'scale' names 2 kernels of 'prog', say more of the name: void own::scale<"),
-        ([], "'prog' holds 3 kernels, choose one as the entry: "),
+        ([], "'prog' holds 3 kernels, choose one as the entry (--entry): "),
         (["--entry", "skale"], "'prog' has no kernel 'skale' (did you mean 'scale'?); it holds: "),
         (
             ["--entry", "plain", "--gpu", "h200"],

@@ -68,6 +68,93 @@ def test_an_odd_expression(
         assert f"'{text}' is no regular expression: " in capsys.readouterr().err
 
 
+TILED = ("--kernel", "tiled", "--size", "32")
+LAUNCHED = (*OWN, "--grid", "1", "--arg", "f32[32]")
+PLAN = """[arrays]
+A = "f32[32]"
+[[launch]]
+kernel = "k.cu"
+grid = 1
+block = 32
+args = ["&A"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("analyze", *TILED, "--gpu", "k" * 300 + ".toml"), "no GPU file 'kkk"),
+        (("analyze", *TILED, "--alpha", "nan"), "--alpha nan must be a finite number of 32 bits"),
+        (("analyze", *TILED, "--beta", "1e39"), "--beta 1e+39 must be a finite number of 32 bits"),
+        (("analyze", *TILED, "--tolerance", "1"), "--tolerance 1 is for --verify FORMULA and --reference"),
+        (("analyze", *TILED, "-o", ""), "-o: the file's name is empty"),
+        (("timeline", *TILED, "--blocks", "0"), "--blocks 0 must be at least 1"),
+        (("check", *TILED, "--baseline", "."), "cannot read the baseline .: Is a directory"),
+        (("report", *TILED, "-o", "a.json"), "-o a.json: this is a page of HTML: give it a name that ends in .html"),
+        (("analyze", "k.cu", *LAUNCHED, "--accumulate", "f16"), "--accumulate f16 is for --verify FORMULA"),
+        (
+            ("analyze", "k.cu", *LAUNCHED, "--symbol", "x=f32=1"),
+            "--symbol x: the module of kernel 'f' has no",
+        ),
+        (("analyze", "k.cu:f", *LAUNCHED[2:]), "only a function of a Python file is named so; here k.cu --entry f"),
+        (("analyze", "", *LAUNCHED), "TARGET is empty"),
+        (("analyze", "two.cu", *LAUNCHED[2:]), "'two.cu' holds 2 kernels, choose one as the entry (--entry): "),
+        (("analyze", "empty.ptx", *LAUNCHED[2:]), "'empty.ptx' holds no kernel (no .entry)"),
+        (("analyze", "exit.py:f", *LAUNCHED[2:]), "'exit.py' ends the process (exit status 3) where it is imported"),
+        (
+            ("analyze", "exit.py:f", *OWN[2:], "--grid", "1", "--arg", "f32=1e39"),
+            "1e+39 does not fit f32, which",
+        ),
+        (("sweep", "k.cu", *OWN, "--grid", "{n}"), "unknown name 'n': --size gives m, n and k"),
+        (("launches", "text.toml"), "launch 1: args = '&A' must be a list of texts in brackets"),
+        (("launches", "number.toml"), "launch 1: args = 3 must be a list of texts in brackets"),
+        (("launches", "entry.toml"), "launch 1: entry: expected a text in quotes, not 3"),
+        (("launches", "list.toml"), "launch 1: expected a table [[launch]], not 1"),
+        (("launches", "grid.toml"), "launch 1: grid = 8.5 must be a whole number, a list of them or a text"),
+        (("launches", "alpha.toml"), "launch 1: verify: alpha = 'x' must be a number"),
+        (("launches", "m.toml"), "launch 1: verify: m = 'x' must be a number"),
+        (("launches", "cooperative.toml"), "launch 1: cooperative = 1 must be true or false"),
+    ],
+    ids=lambda one: " ".join(word[:16] for word in one) if isinstance(one, tuple) else "",
+)
+def test_what_is_wrong_and_what_would_be_right(
+    arguments: tuple[str, ...],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = {
+        "k.cu": KERNEL,
+        "two.cu": KERNEL + KERNEL.replace(" f(", " g("),
+        "empty.ptx": "",
+        "exit.py": "import sys; sys.exit(3)",
+        "text.toml": PLAN.replace('["&A"]', '"&A"'),
+        "number.toml": PLAN.replace('["&A"]', "3"),
+        "entry.toml": PLAN + "entry = 3",
+        "list.toml": "launch = [1]\n" + PLAN.partition("[[")[0],
+        "grid.toml": PLAN.replace("grid = 1", "grid = 8.5"),
+        "alpha.toml": PLAN + 'verify = { a = "A", b = "A", c = "A", alpha = "x" }',
+        "m.toml": PLAN + 'verify = { a = "A", b = "A", c = "A", m = "x" }',
+        "cooperative.toml": PLAN + "cooperative = 1",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    assert main(list(arguments)) == 2
+    printed = capsys.readouterr()
+    assert printed.out == "" and printed.err.startswith("error: ") and printed.err.count("\n") == 1
+    assert said in printed.err
+
+
+def test_a_byte_order_mark_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("k.cu", KERNEL), ("g.toml", 'extends = "h200"'), ("plan.toml", PLAN)):
+        (tmp_path / name).write_text(f"\ufeff{text}", encoding="utf-8")
+    assert main(["analyze", "k.cu", *OWN, "--grid", "1", "--arg", "f32[32]", "--gpu", "g.toml"]) == 0
+    assert main(["launches", "plan.toml"]) == 0
+
+
 def test_too_little_memory_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """A MemoryError, as NumPy and mmap raise it, wherever it comes from."""
 

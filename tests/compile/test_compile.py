@@ -209,7 +209,7 @@ print("libcuda.so" in Path("/proc/self/maps").read_text() if Path("/proc/self/ma
 @pytest.mark.parametrize(("function", "message"), [
     ("unknown_name", "numba cannot compile 'unknown_name' for sm_90: .*nowhere"),
     ("scael", r"'python_kernels.py' has no function 'scael' \(did you mean 'scale'\?\)"),
-    ("number", "python_kernels.py:number is a int, not a kernel"),
+    ("number", "python_kernels.py:number is no kernel, but of type int"),
 ])  # fmt: skip
 def test_bad_python_kernels(function: str, message: str) -> None:
     with pytest.raises(GemmsimError, match=message) as caught:
@@ -280,7 +280,7 @@ def test_bad_cuda_and_ptx() -> None:
         compile_kernel(CudaKernel(SGEMM, SOURCES / "s.cu"), "sm_80", None)
     with pytest.raises(GemmsimError, match=r"nvJitLink cannot make a cubin for sm_80: .*does not match type"):
         link(["add.f32"], "sm_80")
-    with pytest.raises(GemmsimError, match=r"nvJitLink cannot make a cubin for sm_80: .*higher than"):
+    with pytest.raises(GemmsimError, match=r"nvJitLink cannot make a cubin for sm_80 of 'k.ptx': .*higher than"):
         compile_kernel(PtxKernel(PTX.replace("sm_75", "sm_90").replace("7.0", "8.0"), SOURCES / "k.ptx"), "sm_80", None)
 
 

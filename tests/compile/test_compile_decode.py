@@ -123,7 +123,7 @@ def test_entry_selection() -> None:
     cubin = cuda(TWO, entry="first").cubin
     assert decode_cubin(cubin, "second").name == "second"
     assert decode_cubin(cubin, "_Z4manyILi2EEvPi").name == "many"
-    with pytest.raises(GemmsimError, match=r"holds 4 kernels, choose one as the entry: .*first.*"):
+    with pytest.raises(GemmsimError, match=r"holds 4 kernels, choose one as the entry \(--entry\): .*first.*"):
         decode_cubin(cubin)
     with pytest.raises(GemmsimError, match=r"no kernel 'frist' \(did you mean 'first'\?\); it holds: "):
         decode_cubin(cubin, "frist")

@@ -107,7 +107,7 @@ __global__ void over(double* x) {}
         ("over", "'over' names 2 kernels of 'with_host.cu', say more of the name: "),
         ("f", "has no kernel 'f': a template needs its arguments, --entry 'NAME<...>'; there are a::f"),
         ("none", "has no kernel 'none'"),
-        (None, "the cubin holds 3 kernels, choose one as the entry: "),
+        (None, "'with_host.cu' holds 3 kernels, choose one as the entry (--entry): "),
     ],
 )
 def test_names_of_kernels_need_no_namespaces(entry: str | None, found: str) -> None:

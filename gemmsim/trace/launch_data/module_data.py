@@ -38,7 +38,11 @@ def constant_banks(
 
     values, address  as for `device_globals`
     pointers         device address of each argument's array, None for scalars
+
+    Raises GemmsimError as `device_globals` does.
     """
+    for name in values:
+        find_symbol(program, name)
     banks = {}
     for bank, initial in program.constants.items():
         content = np.frombuffer(initial, np.uint8).copy()

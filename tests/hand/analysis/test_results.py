@@ -169,6 +169,13 @@ def test_nan_is_found() -> None:
     assert not found.ok and "C[0,3] is nan" in found.text and found.relative_error == np.inf
 
 
+def test_a_formula_that_gives_infinity_allows_nothing_else() -> None:
+    args = (argument("x", np.array([1.0, 2])), argument("y", np.zeros(2)))
+    assert checked(args, "y = x / 0", f32(np.array([np.inf, np.inf]))).ok
+    found = checked(args, "y = x / 0", f32(np.array([np.inf, 2])))
+    assert not found.ok and "y[1] is 2, inf was wanted" in found.text
+
+
 def test_the_first_difference_of_all_parts() -> None:
     """The second part lies before the first one; in it row 1 differs, at column 2."""
     found = Differences()

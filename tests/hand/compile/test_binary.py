@@ -56,7 +56,7 @@ def test_a_kernel_is_looked_for_in_every_fatbin() -> None:
     data = elf({".nv_fatbin": section})
     assert choose(data, "f", "sm_86", "prog").origin == "the sm_86 cubin in prog"
     assert choose(data, "g", "sm_86", "prog").origin == "the sm_80 cubin in prog"
-    with pytest.raises(GemmsimError, match="'prog' holds 2 kernels, choose one as the entry: f; g"):
+    with pytest.raises(GemmsimError, match=r"'prog' holds 2 kernels, choose one as the entry \(--entry\): f; g"):
         choose(data, None, "sm_86", "prog")
 
 

@@ -71,7 +71,7 @@ def test_candidates_are_listed_as_they_can_be_given() -> None:
 
 def test_without_an_entry_there_must_be_one_kernel() -> None:
     assert find_entry(None, (LARGE,), "the file") == LARGE
-    with pytest.raises(GemmsimError, match="the file holds 2 kernels, choose one as the entry: copy"):
+    with pytest.raises(GemmsimError, match=r"the file holds 2 kernels, choose one as the entry \(--entry\): copy"):
         find_entry(None, OVERLOADS, "the file")
 
 
