@@ -89,6 +89,8 @@ def launch_spec(
 
     Raises GemmsimError, with one clear line, for a launch that cannot be made.
     """
+    if not isinstance(gpu, str | GpuSpec):
+        raise GemmsimError(f"gpu={gpu!r}: give a GPU's name, a .toml file or a GpuSpec")
     spec = load_gpu(gpu) if isinstance(gpu, str) else gpu
     options = _checked(dict(launch))
     args, arrays, symbols = (options.pop(name, None) or () for name in ("args", "arrays", "symbols"))
@@ -159,4 +161,8 @@ def _plain_value(value: object, numba: bool, what: str) -> object:
 def _dims(dims: Dims | None) -> str | None:
     if dims is None:
         return None
-    return ",".join(map(str, (dims,) if isinstance(dims, int) else dims))
+    if isinstance(dims, str):
+        return dims
+    if not isinstance(dims, int | np.integer | Sequence | np.ndarray):
+        raise GemmsimError(f"{dims!r} is no size of a grid, block or cluster: give a whole number, or up to three")
+    return ",".join(map(str, dims if isinstance(dims, Sequence | np.ndarray) else (dims,)))

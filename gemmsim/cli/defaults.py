@@ -80,5 +80,7 @@ def _settings() -> dict[str, Any]:
         if os.environ.get(FILE):
             raise GemmsimError(f"there is no file {path}, which {FILE} names") from None
         return {}
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise GemmsimError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError as error:
         raise GemmsimError(f"cannot read {path}: {error}") from None

@@ -38,6 +38,7 @@ _VECTOR = re.compile(r"(?P<dtype>\w+)x(?P<lanes>[234])")
 _NUMBER = re.compile(r"[^\s,;(){}\[\]]+")
 _FILE = re.compile(r'"([^"]+)"|([^,(){}"\s]+)')
 _COUNT = re.compile(r"\s*[0-9]{1,18}\s*")  # what fits 64 bits
+_MOST_DEPTH = 64  # of structs in structs
 _SETTING = re.compile(r"[^,()]+")
 _FORMS = "expected f32[256,256] (random), f32[256,256]=0, i32=256 or f32=1.0"
 _MEMBERS = "an array such as f32[256,256], a value such as i32=256, &NAME, {...} or bytes=N"
@@ -92,6 +93,8 @@ def given_symbols(texts: Sequence[str]) -> list[tuple[str, Given]]:
 class _Reader(TextReader):
     """Reads the text of one argument."""
 
+    depth = 0  # of the structs around what is read
+
     def whole(self) -> Item:
         """Read the text to its end as one item."""
         if not self.text:
@@ -141,12 +144,16 @@ class _Reader(TextReader):
 
     def struct(self) -> Struct:
         members: list[Item] = []
+        self.depth += 1
+        if self.depth > _MOST_DEPTH:
+            raise self.malformed(f"structs are nested more than {_MOST_DEPTH} deep")
         while not self.sign("}"):
             if members:
                 self.need(",", "between the members of a struct")
             members.append(self.item())
         if not members:
             raise self.malformed("a struct needs a member")
+        self.depth -= 1
         return Struct(tuple(members))
 
     def address(self, name: str) -> Item:
@@ -171,7 +178,7 @@ class _Reader(TextReader):
 
     def raw(self) -> Raw:
         self.need("=", "in bytes=N or bytes=@FILE")
-        content = read_bytes(self.file(), self.what) if self.sign("@") else bytes(self.size("in bytes=N"))
+        content = read_bytes(self.file(), self.what) if self.sign("@") else bytes(self.size("in bytes=N", "bytes"))
         places: list[tuple[int, Item]] = []
         if self.sign("{"):
             while not self.sign("}"):
@@ -182,16 +189,16 @@ class _Reader(TextReader):
                 places.append((at, self.item()))
         return Raw(content, tuple(places))
 
-    def size(self, where: str) -> int:
+    def size(self, where: str, of: str) -> int:
         size = self.integer(where)
         if not 1 <= size <= 1 << 20:
-            raise GemmsimError(f"{self.what}: {size} bytes: expected 1 to {1 << 20}")
+            raise GemmsimError(f"{self.what}: {size} {of}: expected 1 to {1 << 20}")
         return size
 
     def pointers(self, name: str) -> Item:
         count = None
         if self.sign("["):
-            count = self.size("of addresses, as in ptr[8]")
+            count = self.size("of addresses, as in ptr[8]", "addresses")
             self.need("]", "in ptr[N]")
         self.need("=", "in ptr=... or ptr[N]=...")
         if self.sign("("):

@@ -187,6 +187,8 @@ def _array(array: NDArray, what: str) -> Array:
     if array.dtype.name in _ML_DTYPES:
         ints = array.astype(np.int8) if DTYPES[dtype].packed > 1 else None
         array = array.view(NUMPY_DTYPES[dtype]) if ints is None else to_items(dtype, ints)
+    if array.dtype.byteorder == ">":  # a GPU's numbers begin with their lowest byte
+        array = array.astype(array.dtype.newbyteorder("<"))
     if min(array.strides) < 0:
         raise GemmsimError(f"{what}: an array that runs backwards cannot be passed: copy it")
     strides = None if array.flags.c_contiguous else array.strides

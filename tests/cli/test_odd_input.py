@@ -147,6 +147,19 @@ def test_what_is_wrong_and_what_would_be_right(
     assert said in printed.err
 
 
+def test_a_folder_that_is_no_bundle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert validate(["captured", str(tmp_path)]) == 2
+    assert "manifest.json is no manifest of a bundle" in capsys.readouterr().err
+
+
+def test_defaults_that_are_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("GEMMSIM_CONFIG", str(tmp_path))
+    assert main(["list", "gpus"]) == 2
+    assert capsys.readouterr().err == f"error: cannot read {tmp_path}: Is a directory\n"
+
+
 def test_a_byte_order_mark_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name, text in (("k.cu", KERNEL), ("g.toml", 'extends = "h200"'), ("plan.toml", PLAN)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -13,7 +12,7 @@ from typing import Any
 
 from gemmsim import api
 from gemmsim.gpu.load import load_gpu
-from gemmsim.launch.recorded import MANIFEST, recorded_launch
+from gemmsim.launch.recorded import bundle_records, recorded_launch
 from gemmsim.launch.spec import SUSTAINED
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.plurals import plural
@@ -53,7 +52,7 @@ class Compared:
 
 def compare(folder: Path, gpu: str, fits: Callable[[str], bool], jobs: int = 1) -> Iterator[Compared]:
     """Predict the launches of a bundle whose kernel or case `fits`, each as soon as it is there, in their order."""
-    records = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["cases"]
+    records = bundle_records(folder)
     chosen = [(number, one) for number, one in enumerate(records, 1) if any(map(fits, shown(one)))]
     if jobs == 1:
         yield from (compared(folder, gpu, *one) for one in chosen)

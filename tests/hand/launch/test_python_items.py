@@ -135,3 +135,8 @@ def test_variables_of_the_module_from_python() -> None:
     assert (held["bias"].dtype, held["bias"].shape) == ("f32", (3,))
     assert np.asarray(held["scale"].value).tolist() == [7]
     assert held["where"].addresses == (Address(0, 0),)
+
+
+def test_arrays_of_another_byte_order() -> None:
+    (argument,) = python_arguments([np.array([1, 2, 300], ">f4")], {}).args
+    assert np.asarray(argument.value).view(np.uint32).tolist() == np.array([1, 2, 300], "<f4").view(np.uint32).tolist()
