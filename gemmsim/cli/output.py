@@ -43,6 +43,8 @@ def write_file(content: bytes, path: str) -> None:
 
     Raises GemmsimError if it fails.
     """
+    if path == "-":
+        raise GemmsimError("'-' is no name of a file here: what is to go to stdout needs no -o")
     try:
         write_where_asked(Path(path), content)
     except OSError as error:

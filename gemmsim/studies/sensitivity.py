@@ -34,7 +34,7 @@ def sensitivity(
     Raises GemmsimError as `api.count` does, and for a share that is not between 0 and 1.
     """
     if not 0 < share < 1:
-        raise GemmsimError(f"better by {100 * share:g} %: must be above 0 and below 100")
+        raise GemmsimError(f"--by {100 * share:g} must be above 0 and below 100")
     spec = replace(spec, settings=spec.settings.for_many())
     gpu = spec.gpu
     counted = count(spec)

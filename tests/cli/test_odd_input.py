@@ -88,6 +88,7 @@ args = ["&A"]
         (("analyze", *TILED, "--beta", "1e39"), "--beta 1e+39 must be a finite number of 32 bits"),
         (("analyze", *TILED, "--tolerance", "1"), "--tolerance 1 is for --verify FORMULA and --reference"),
         (("analyze", *TILED, "-o", ""), "-o: the file's name is empty"),
+        (("analyze", *TILED, "-o", "-"), "'-' is no name of a file here: what is to go to stdout needs no -o"),
         (("timeline", *TILED, "--blocks", "0"), "--blocks 0 must be at least 1"),
         (("check", *TILED, "--baseline", "."), "cannot read the baseline .: Is a directory"),
         (("report", *TILED, "-o", "a.json"), "-o a.json: this is a page of HTML: give it a name that ends in .html"),

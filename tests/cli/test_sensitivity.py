@@ -42,7 +42,7 @@ def test_a_python_kernel_and_a_file(tmp_path: Path, capsys: pytest.CaptureFixtur
     [
         ([], "give either --kernel NAME or a TARGET"),
         (["--kernel", "tiled"], "no problem size"),
-        (["--kernel", "tiled", "--size", "64", "--by", "0"], "better by 0 %: must be above 0 and below 100"),
+        (["--kernel", "tiled", "--size", "64", "--by", "0"], "--by 0 must be above 0 and below 100"),
         (["--kernel", "tiled", "--size", "64", "--gpu", "a100o"], "unknown GPU 'a100o'"),
     ],
 )
