@@ -15,6 +15,8 @@ from gemmsim.compile.source import CudaKernel
 from gemmsim.compile.toolchain import header_folders
 from gemmsim.support.errors import GemmsimError, nearest
 
+_FEATURE = "not supported on .target"  # ptxas, of instructions of one architecture alone: wgmma, setmaxnreg
+_WITH_FEATURES = ("sm_90", "sm_100", "sm_103", "sm_110", "sm_120", "sm_121")
 _NAME_MAP = "__nv_name_map("  # NVRTC's name for the place of an entry that it cannot find
 
 
@@ -41,11 +43,14 @@ def _compiled(source: CudaKernel, arch: str) -> Outcome:
     """Compile `source` with NVRTC, without an error."""
     options = [*source.options, "--generate-line-info", f"--include-path={source.path.parent}"]
     options += [f"--include-path={folder}" for folder in header_folders()]
-    if not any(option.startswith(("-arch", "--gpu-architecture")) for option in source.options):
-        options.append(f"--gpu-architecture={arch}")
-    outcome, hint = _compile(source, options)
+    chosen = any(option.startswith(("-arch", "--gpu-architecture")) for option in source.options)
+    for_arch = options if chosen else [*options, f"--gpu-architecture={arch}"]
+    outcome, hint = _compile(source, for_arch)
+    if outcome.cubin is None and _FEATURE in outcome.first_error and not chosen and arch in _WITH_FEATURES:
+        for_arch = [*options, f"--gpu-architecture={arch}a"]
+        outcome, hint = _compile(source, for_arch)
     if outcome.cubin is None and outcome.first_error.startswith(_NAME_MAP):
-        return _by_part_of_name(source, options)
+        return _by_part_of_name(source, for_arch)
     if outcome.cubin is None:
         said = _advised(outcome.first_error) + hint
         raise GemmsimError(f"NVRTC cannot compile '{source.path.name}' for {arch}: {said}")

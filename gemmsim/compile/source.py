@@ -69,7 +69,8 @@ class CudaKernel:
     text       the source text
     path       its file: its name in messages and source lines; includes are searched in its folder
     entry      kernel name or name expression (`sgemm<128,128,8>`); None where there is only one kernel
-    options    for the compiler ("-DTILE=32", "--use_fast_math", "-I/folder"); "-arch=sm_90a" replaces the architecture
+    options    for the compiler ("-DTILE=32", "--use_fast_math", "-I/folder"); "-arch=sm_90a" replaces the architecture.
+               NVRTC takes it without being told where the code needs the features of one architecture alone
     compiler   "nvrtc" or "nvcc"
     in_ladder  whether it is a built-in kernel, whose files lie in one folder
     """

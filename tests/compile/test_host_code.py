@@ -211,3 +211,12 @@ def test_headers_of_cuda_are_whole() -> None:
         'int main() { std::cout << "done"; }\n'
     )
     assert any(one.opcode == "HMMA" for one in program(text).instructions)
+
+
+def test_instructions_of_one_architecture_alone_need_no_option() -> None:
+    """ptxas takes wgmma for sm_90a only, and nothing older has it."""
+    text = '__global__ void fence(float* x) { asm volatile("wgmma.fence.sync.aligned;"); x[threadIdx.x] = 1.0f; }'
+    found = compile_kernel(CudaKernel(text, SOURCE), "sm_90", None)
+    assert "WARPGROUP" in {instruction.opcode for instruction in found.instructions}
+    with pytest.raises(GemmsimError, match=r"for sm_80: .* not supported on \.target 'sm_80'"):
+        compile_kernel(CudaKernel(text, SOURCE), "sm_80", None)
