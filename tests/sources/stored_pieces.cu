@@ -1,5 +1,5 @@
 // Stores of a thread's few bytes one after another: what L1 sends to L2, and how fast. Thread i writes COUNT pieces of W
-// bytes to i * STRIDE bytes and what follows it.
+// bytes to OFF + i * STRIDE bytes and what follows it.
 #ifndef __CUDACC_RTC__
 #include <cstdio>
 #endif
@@ -7,8 +7,8 @@ template <int W> struct Piece; template <> struct Piece<1> { typedef unsigned ch
 template <class T> __device__ __forceinline__ T value(unsigned x) { return (T)x; }
 template <> __device__ __forceinline__ uint2 value(unsigned x) { return make_uint2(x, x); }
 template <> __device__ __forceinline__ uint4 value(unsigned x) { return make_uint4(x, x, x, x); }
-template <int W, int STRIDE, int COUNT, int APART> __global__ void __launch_bounds__(256) pieces(char* out, unsigned x) {
-    char* mine = out + ((size_t)blockIdx.x * blockDim.x + threadIdx.x) * STRIDE;
+template <int W, int STRIDE, int COUNT, int APART, int OFF = 0> __global__ void __launch_bounds__(256) pieces(char* out, unsigned x) {
+    char* mine = out + OFF + ((size_t)blockIdx.x * blockDim.x + threadIdx.x) * STRIDE;
     unsigned y = x + threadIdx.x;
 #pragma unroll
     for (int i = 0; i < COUNT; ++i) {
@@ -17,9 +17,9 @@ template <int W, int STRIDE, int COUNT, int APART> __global__ void __launch_boun
     }
 }
 #ifndef __CUDACC_RTC__
-template <int W, int STRIDE, int COUNT, int APART> void go(char* out, int blocks, int threads) {
+template <int W, int STRIDE, int COUNT, int APART, int OFF = 0> void go(char* out, int blocks, int threads) {
     cudaEvent_t a, b; cudaEventCreate(&a); cudaEventCreate(&b); float best = 1e9, ms;
-    for (int r = 0; r < 5; ++r) { cudaEventRecord(a); for (int q = 0; q < 4; ++q) pieces<W, STRIDE, COUNT, APART><<<blocks, threads>>>(out, r); cudaEventRecord(b); cudaEventSynchronize(b); cudaEventElapsedTime(&ms, a, b); if (ms < best) best = ms; }
+    for (int r = 0; r < 5; ++r) { cudaEventRecord(a); for (int q = 0; q < 4; ++q) pieces<W, STRIDE, COUNT, APART, OFF><<<blocks, threads>>>(out, r); cudaEventRecord(b); cudaEventSynchronize(b); cudaEventElapsedTime(&ms, a, b); if (ms < best) best = ms; }
     double n = (double)blocks * threads;
     printf("[%d, %d, %d, %d, %d, %d, %.2f], sectors touched %.0f, requests x sectors %.0f\n", W, STRIDE, COUNT, APART, blocks, threads, best * 250, n * STRIDE / 32, n / 32 * COUNT * (STRIDE >= 32 ? 32 : STRIDE));
     if (cudaGetLastError()) puts("FAILED");
@@ -29,5 +29,7 @@ int main() {
 #define ALL(W, S, C) go<W, S, C, 0>(out, 4096, 256); go<W, S, C, 0>(out, 1, 32); go<W, S, C, 0>(out, 132, 256);
     ALL(4, 4, 1) ALL(2, 4, 2) ALL(4, 8, 2) ALL(2, 8, 4) ALL(1, 4, 4) ALL(4, 16, 4) ALL(2, 16, 8) ALL(8, 16, 2) ALL(4, 32, 8) ALL(8, 32, 4) ALL(16, 32, 2) ALL(4, 16, 2) ALL(4, 12, 3) ALL(8, 64, 8) ALL(16, 64, 4) ALL(4, 64, 16)
     go<4, 16, 4, 8>(out, 4096, 256); go<4, 16, 4, 64>(out, 4096, 256); go<4, 16, 4, 8>(out, 132, 32); go<4, 16, 4, 64>(out, 132, 32); go<4, 16, 4, 256>(out, 132, 32);
+#define SHIFTED(W, S, C, O) go<W, S, C, 0, O>(out, 4096, 256); go<W, S, C, 8, O>(out, 4096, 256); go<W, S, C, 0, O>(out, 1, 32); go<W, S, C, 0, O>(out, 132, 256);
+    SHIFTED(4, 16, 4, 0) SHIFTED(4, 16, 4, 16) SHIFTED(4, 16, 4, 64) SHIFTED(4, 16, 2, 16) SHIFTED(4, 20, 5, 0) SHIFTED(4, 24, 6, 0) SHIFTED(4, 28, 7, 0) SHIFTED(4, 24, 3, 0)
 }
 #endif
