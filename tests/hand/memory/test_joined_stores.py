@@ -24,8 +24,10 @@ def piece(number: int, stride: int = 16, bytes_each: int = 4) -> Lanes:
 
 
 def test_four_pieces_of_sixteen_bytes_are_sent_once() -> None:
-    """512 bytes are 16 sectors in four lines, all of them whole in the end."""
-    cost = served([(STORE, piece(number)) for number in range(4)]).cost
+    """512 bytes are 16 sectors in four lines, all of them whole in the end: four requests to L2."""
+    traffic = served([(STORE, piece(number)) for number in range(4)])
+    cost = traffic.cost
+    assert traffic.counters["lts__t_requests_srcunit_tex.sum"] == 4
     assert cost.l2_sectors.tolist() == [16, 0, 0, 0]
     assert cost.partial_lines.tolist() == [0, 0, 0, 0]
 
@@ -38,9 +40,9 @@ def test_three_of_them_leave_sectors_written_in_part() -> None:
 
 def test_what_is_between_them_does_not_matter_unless_it_is_a_store() -> None:
     """One to another line ends what is sent together."""
-    other: Lanes = [4096 + 4 * lane for lane in range(32)]
-    assert served([(STORE, piece(0)), (LOAD, other), (STORE, piece(1))]).cost.l2_sectors.tolist() == [16, 4, 0]
-    assert served([(STORE, piece(0)), (STORE, other), (STORE, piece(1))]).cost.l2_sectors.tolist() == [16, 4, 16]
+    other: Lanes = [4096 + place for place in piece(1)]
+    assert served([(STORE, piece(0)), (LOAD, other), (STORE, piece(1))]).cost.l2_sectors.tolist() == [16, 16, 0]
+    assert served([(STORE, piece(0)), (STORE, other), (STORE, piece(1))]).cost.l2_sectors.tolist() == [16, 16, 16]
 
 
 def test_what_is_written_again_is_sent_again() -> None:
