@@ -178,6 +178,7 @@ def simulate_caches(
 
 
 def _sampled(trace: WarpTrace, requests: L1Requests, coalesced: Coalesced) -> SampledBlocks:
+    """Return the sampled blocks, with the lines that all requests of each ask L1 for."""
     blocks = trace.blocks
     lines = np.bincount(requests.of_blocks(np.arange(len(blocks))), coalesced.lines[requests.shape], len(blocks))
     return SampledBlocks(blocks, trace.weight, lines, trace.repeats is not None)

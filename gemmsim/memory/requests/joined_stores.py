@@ -6,7 +6,8 @@ writes comes between: of the sectors that the last three of four such stores wri
 warps compute in between, and 59 % if not; of five and six stores to as many lines 20 and 28 %, and 67 and 75 %; of
 seven 69 and 89 %, of stores to eight lines and more nearly all, and many of those of less than four bytes (own
 microbenchmark, tests/records/h200_stored_pieces.json). Here all of a request of up to six lines and at least four bytes
-a lane are sent together, and none of others.
+a lane are sent together, and none of others. No more than eight are: as many of four bytes a lane as fill a sector of a
+thread's own. How many an H200 would send together is not measured.
 """
 
 from __future__ import annotations
