@@ -1,4 +1,4 @@
-"""Defines what a GPU file says of the hardware that works beside the warps of an SM, from sm_90 on."""
+"""Defines what a GPU file says of what warps wait for that others do: mbarriers, bulk copies, memory fences."""
 
 from __future__ import annotations
 
@@ -33,3 +33,18 @@ class Tma:
     map_latency_cycles: int  # what a copy waits for a tensor map that is a parameter, the first time on an SM
     own_map_latency_cycles: int  # the same for one that its block has made
     map_drop_cycles: int  # until a tensor map is dropped from its cache
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFence:
+    """How long a warp waits at a memory fence, by whom it orders accesses for, when nothing is under way.
+
+    Where the SM has asked L2 for something since the last fence of the GPU, such a fence first asks L2 whether that is
+    done. An SM asks one such question after the other; fences that come before one begins share it.
+    """
+
+    block_cycles: float  # for the block
+    gpu_cycles: float  # for the GPU or the cluster
+    system_cycles: float
+    acknowledged_cycles: float  # to ask L2 whether all is done, mean of all SMs
+    bulk_loads: int  # bulk loads (TMA) under way for which it waits: later ones have not begun yet

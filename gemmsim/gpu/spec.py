@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from gemmsim.gpu.asynchronous import Mbarrier, Tma
+from gemmsim.gpu.asynchronous import Mbarrier, MemoryFence, Tma
 from gemmsim.gpu.power import Power
 
 # The status of a value in a GPU file: see the docstring of this package. A value that is given with --set has "set".
@@ -332,6 +332,7 @@ class GpuSpec:
     sources_read: SourcesRead
     register_file: RegisterFile
     barrier: Barrier
+    memory_fence: MemoryFence
     fetch: Fetch
     pipes: dict[str, Pipe]  # keys: see gemmsim/sm/pipes.py
     launch: LaunchCost

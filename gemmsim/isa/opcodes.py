@@ -51,6 +51,7 @@ class Kind(StrEnum):
     EXIT = "exit"
     WARP_SYNC = "warp_sync"  # waits for threads of its warp; with a label it branches there
     BARRIER = "barrier"  # waits for other warps of its block
+    MEMORY_FENCE = "memory_fence"  # waits until others can see what its warp has written
     COPY_GROUP = "copy_group"  # closes a group of asynchronous copies
     SCOREBOARD_WAIT = "scoreboard_wait"  # waits until at most so many operations of a scoreboard are under way
     MATRIX_ROWS = "matrix_rows"  # a lane's address is that of a row of an 8 x 8 matrix of 16-bit elements

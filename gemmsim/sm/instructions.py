@@ -28,7 +28,7 @@ from gemmsim.sm.operands import (
 )
 from gemmsim.sm.pipes import matrix_latency_cycles, memory_opcode, multiply_cycles, pipe_slots, port_of, port_pipes
 from gemmsim.sm.spec import WARPGROUPS
-from gemmsim.sm.units.instruction import GROUPS, SCOREBOARDS, Bulk, Instruction, Kind, Reason
+from gemmsim.sm.units.instruction import GROUPS, SCOREBOARDS, Bulk, Fence, Instruction, Kind, Reason
 from gemmsim.support.errors import GemmsimError
 from gemmsim.support.identity_cache import cached_by_identity
 from gemmsim.support.warp import WARP_LANES
@@ -139,6 +139,8 @@ def _issue(instruction: Decoded, port: str, gpu: GpuSpec) -> dict[str, float]:
         fields |= _multiplication(instruction, gpu)
     if kind == Kind.BULK and opcode.memory is not None:
         fields["bulk"] = _BULKS[opcode.memory.operation]
+    if opcode.kind == OpcodeKind.MEMORY_FENCE:
+        fields |= _fence(instruction, gpu)
     fields["drops_map"] = opcode.kind == OpcodeKind.MAP_CACHE and "PF" not in instruction.modifiers
     if opcode.kind == OpcodeKind.MBARRIER:
         fields["after_copies"] = opcode.name == "ARRIVES"
@@ -158,7 +160,7 @@ def lowers_clock(instruction: Decoded) -> bool:
 
 def has_syncs(instruction: Decoded) -> bool:
     """Return whether a trace tells what each execution of an instruction does: at phases of mbarriers, at a barrier of
-    the block whose number or count registers hold, or in bulk.
+    the block whose number or count registers hold, or in bulk; and whether a thread executes a memory fence.
     """
     kind, modifiers = row_of(instruction).kind, instruction.modifiers
     if kind == OpcodeKind.BARRIER:
@@ -166,7 +168,7 @@ def has_syncs(instruction: Decoded) -> bool:
         return instruction.opcode == "BAR" and bool(operands)
     if kind == OpcodeKind.MBARRIER:
         return instruction.opcode == "ARRIVES" or "ARRIVE" in modifiers or "PHASECHK" in modifiers
-    return kind == OpcodeKind.BULK_COPY
+    return kind in (OpcodeKind.BULK_COPY, OpcodeKind.MEMORY_FENCE)
 
 
 def _multiplication(instruction: Decoded, gpu: GpuSpec) -> dict[str, float]:
@@ -296,6 +298,14 @@ def _drain(instruction: Decoded) -> tuple[int, int]:
         elif operand.kind == OperandKind.IMMEDIATE and operand.name != "set":
             most = operand.value
     return scoreboard, most
+
+
+def _fence(instruction: Decoded, gpu: GpuSpec) -> dict[str, float]:
+    if "CTA" in instruction.modifiers:
+        return {"fence": Fence.BLOCK, "fence_cycles": gpu.memory_fence.block_cycles}
+    if "SYS" in instruction.modifiers:
+        return {"fence": Fence.SYSTEM, "fence_cycles": gpu.memory_fence.system_cycles}
+    return {"fence": Fence.GPU, "fence_cycles": gpu.memory_fence.gpu_cycles}
 
 
 def _barrier(instruction: Decoded, gpu: GpuSpec) -> dict[str, float]:

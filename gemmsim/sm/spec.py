@@ -178,6 +178,8 @@ class Spec(Record):
     tma_queue_cycles: float
     tma_merged_alone: float
     tma_store_cycles: float
+    fence_acknowledged_cycles: float
+    fence_bulk_loads: int
     map_cycles: int
     own_map_cycles: int
     map_drop_cycles: int
@@ -282,6 +284,8 @@ def spec_of(
         "tma_least_sectors": gpu.l2.least_sectors,
         "tma_queue_cycles": gpu.tma.queue_latency_cycles,
         "tma_store_cycles": gpu.tma.store_latency_cycles,
+        "fence_bulk_loads": gpu.memory_fence.bulk_loads,
+        "fence_acknowledged_cycles": gpu.memory_fence.acknowledged_cycles,
         "map_cycles": gpu.tma.map_latency_cycles,
         "own_map_cycles": gpu.tma.own_map_latency_cycles,
         "map_drop_cycles": gpu.tma.map_drop_cycles,

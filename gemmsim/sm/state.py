@@ -28,6 +28,7 @@ from gemmsim.sm.units.register_ports import CACHED_OPERANDS, RegisterPorts
 from gemmsim.sm.units.server import RESERVE, Room, Server
 from gemmsim.sm.units.share import Share
 from gemmsim.sm.units.slowest_line import deviations
+from gemmsim.sm.units.tma import LOADS_REMEMBERED
 from gemmsim.sm.units.write_ports import LoadReturn, WritePorts
 
 FIRST_ENTRIES = 256  # of the lists that have no bound of their own; `grow` makes them longer
@@ -198,18 +199,17 @@ class State:
         self._fills["room"], self._memory["fills"] = address_of(self._room), address_of(self._fills)
         self._shares = allocate(Share, 2)
         self._memory["l2_share"], self._memory["dram_share"] = row_addresses(self._shares)
-        self._memory["maps"] = address_of(self._maps_there)
-        mio, tma = self._gpu.mio, self._gpu.tma
+        self._memory["maps"], mio, tma = address_of(self._maps_there), self._gpu.mio, self._gpu.tma
         entries = {"handed_over": mio.shared_entries, "loads_begun": mio.load_entries, "stores_begun": tma.stores_held}
+        entries["tile_ends"] = LOADS_REMEMBERED
         self._rings = {name: np.zeros(max(1, count)) for name, count in entries.items()}
         for name, ring in self._rings.items():
             self._memory[name] = address_of(ring)
         self._memory["after_shared"] = self._gpu.l1.tagged_after_shared_requests
-        self._memory["unflushed"] = -1
-        self._memory["load_gate"] = -1
+        self._memory[["unflushed", "load_gate"]] = -1, -1
         competing = min(len(self._blocks), -(-len(self._warps) // self._gpu.sm.sub_partitions))
         self._memory["companions"] = competing if self._table.blocks_take_turns else 1
-        self._memory["flushed"] = -self._gpu.barrier.flush_interval_cycles
+        self._memory[["flushed", "question"]] = -self._gpu.barrier.flush_interval_cycles, -np.inf
         self._set(memory=self._memory, arrivals=places[len(SERVERS)])
 
     def _fill_cache(self, warm: bool) -> None:

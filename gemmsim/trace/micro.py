@@ -64,6 +64,8 @@ NOWHERE = 1
 # for groups (DEPBAR.LE), is a fence of the asynchronous proxy, closes a group of wgmma, waits for some, fences
 # registers as the warp arrives at its warpgroup's next multiplication, or has waited for the warpgroup's arrival
 COMMIT, WAIT, FENCE_PROXY, COMMIT_PRODUCTS, WAIT_PRODUCTS, FENCE_PRODUCTS, MEET_WARPGROUP = range(1, 8)
+# DETAIL of a nop of which a trace says when a thread executes it
+MEMORY_FENCE = 8
 
 # DETAIL of an mbarrier operation. ARRIVE_AT takes a number of arrivals and a number of bytes; IMMEDIATE then holds
 # flags. TEST and TRY tell whether a phase is complete; a wait goes back by SECOND_IMMEDIATE micro-operations.

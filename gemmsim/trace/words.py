@@ -108,7 +108,7 @@ CONTEXT_SLOTS = 72
 # trace and its instruction; which barrier, and which of its phases; bytes that a copy moves, and records that it left.
 SYNC_ISSUED, SYNC_OF_WARP, SYNC_PC, SYNC_BARRIER, SYNC_PHASE, SYNC_BYTES, SYNC_RECORDS, SYNC_MAP = range(8)
 SYNC_WORDS = 8
-NO_BARRIER = -1  # SYNC_BARRIER of a bulk store
+NO_BARRIER = -1  # SYNC_BARRIER of a bulk store and of a memory fence
 
 # The words of a resident block. The words of the context that are different for each block follow from STATE_WORDS on,
 # in the order of STATE_CONTEXT.

@@ -27,6 +27,15 @@ class Kind(IntEnum):
     SPECIAL = 6  # S2R: comes behind the memory instructions before it
 
 
+class Fence(IntEnum):
+    """For whom a memory fence orders accesses; NONE of other instructions."""
+
+    NONE = 0
+    BLOCK = 1
+    GPU = 2  # or the cluster
+    SYSTEM = 3
+
+
 class Bulk(IntEnum):
     """What a bulk copy does: nothing (it only closes a group of copies), or which way it goes."""
 
@@ -103,6 +112,7 @@ class Instruction(Record):
     syncs                whether the stream has a `Sync` for each execution of it
     after_copies         whether it arrives at an mbarrier only when the warp's earlier LDGSTS have arrived
     bulk                 of Kind.BULK: a `Bulk`
+    fence, fence_cycles  a `Fence`, and how long it takes when nothing is under way
     drops_map            whether it drops a tensor map from its cache, as is done with one that the kernel has made
     """
 
@@ -168,4 +178,6 @@ class Instruction(Record):
     syncs: int
     after_copies: int
     bulk: int
+    fence: int
+    fence_cycles: float
     drops_map: int

@@ -7,6 +7,7 @@ from math import ceil
 from gemmsim.sm.units.barriers import arrive, wait_for_barrier
 from gemmsim.sm.units.blocks import end_warp, fetch_for
 from gemmsim.sm.units.events import ACCESSED, ISSUED, TENSOR, level_of, stall, take_snapshot, tell
+from gemmsim.sm.units.fences import fence, wait_for_fence
 from gemmsim.sm.units.gates import meet_gates
 from gemmsim.sm.units.instruction import MEMORY_PORT, Instruction, Kind, Reason
 from gemmsim.sm.units.issue_queue import hold_entry
@@ -114,7 +115,9 @@ def _execute(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now: int)
         warp.copies_done = max(warp.copies_done, warp.done)
     elif row.writes_registers == 0:
         warp.stores_done = max(warp.stores_done, warp.done)
-    if row.syncs:
+    if row.fence > 0:
+        fence(sm, warp, row, now)
+    elif row.syncs:
         meet_gates(sm, warp, row, now)
 
 
@@ -132,6 +135,8 @@ def _advance(sm: Sm, warp: Warp, row: Instruction, now: int) -> None:
     if warp.gate >= 0:
         warp.state = AT_GATE
         return
+    if row.fence > 0:
+        wait_for_fence(sm, warp, row)
     if row.kind == _BARRIER_KIND:
         arrive(sm, warp, row, now)
     following = sm.instructions[warp.pc]

@@ -182,8 +182,11 @@ class MemoryPath(Record):
     load_end, earlier_end  the last cycle in which a load's last byte is there, of all, and of those of earlier phases
     load_latency    how long the last load takes
     maps            as `Block.maps`, for those that the kernel was given
+    tile_ends       when its last loads end, a ring from `oldest_tile` on
     stores_begun    cycles at which its last stores began, a ring from `oldest_store` on with an entry for each that it
                     holds
+    unacknowledged  whether L2 was asked for something since the last question whether all is done began
+    question        when this began, or will begin
     after_shared    requests to global memory that passed the data stage since the last one to shared memory, counted up
                     to `Spec.tagged_after_shared_requests`
     unflushed       wavefronts of stores since the last flush of the data stage, -1 where nothing was accessed since
@@ -219,8 +222,12 @@ class MemoryPath(Record):
     earlier_end: float
     load_latency: float
     maps: Ints
+    tile_ends: Reals
+    oldest_tile: int
     stores_begun: Reals
     oldest_store: int
+    unacknowledged: int
+    question: float
     after_shared: int
     unflushed: int
     flushed: float

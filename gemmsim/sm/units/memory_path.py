@@ -51,6 +51,8 @@ def request(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, cost: Acce
     begin = first  # when the request begins at the latest stage that it has reached
     if cost.tag_cycles > 0:
         begin = book(memory.tags, now, begin, float(cost.tag_cycles))
+    if l2_sectors > 0:
+        memory.unacknowledged = 1
     data_cycles = cost.wavefronts * spec.wavefront_cycles
     # What a load to registers misses takes the data stage when it comes.
     later = l2_sectors > 0 and row.writes_registers > 0 and cost.wavefronts > 0

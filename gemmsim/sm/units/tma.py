@@ -32,6 +32,7 @@ from gemmsim.sm.units.server import book
 from gemmsim.sm.units.share import take
 from gemmsim.sm.units.slowest_line import slowest_of
 
+LOADS_REMEMBERED = 8  # for fences (`MemoryPath.tile_ends`)
 _GROUP, _LOAD, _REDUCTION = int(Bulk["GROUP"]), int(Bulk["LOAD"]), int(Bulk["REDUCTION"])
 
 
@@ -100,6 +101,9 @@ def load_tile(sm: Sm, memory: MemoryPath, sync: Sync, now: int) -> float:
     end = starts + cycles + latency
     memory.load_latency = end - now
     memory.load_end = max(memory.load_end, end)
+    memory.tile_ends[memory.oldest_tile] = end
+    memory.oldest_tile = (memory.oldest_tile + 1) % LOADS_REMEMBERED
+    memory.unacknowledged = 1
     return end
 
 

@@ -19,6 +19,7 @@ from gemmsim.trace.engine.differences.effects import relate
 from gemmsim.trace.engine.memory_access import access
 from gemmsim.trace.engine.paths import add_path, next_path
 from gemmsim.trace.engine.polling import LONGEST_TURN, access_in_turn, give_way
+from gemmsim.trace.engine.sync_trace import note_fence
 from gemmsim.trace.llvm.primitives import (
     call_part,
     equal_lanes,
@@ -293,6 +294,10 @@ def warp_runner(sanitizing: bool, relating: bool, interleaving: bool):
                         note_movers(context, records, np.int64(0))
                 elif kind > _ACCESS:
                     status = _execute_rare(context, registers, op, active, mask)
+                elif kind == _NOP and get_n32(op, micro.DETAIL) == micro.MEMORY_FENCE:
+                    set_i64(counters, words.ISSUED, issued)
+                    set_i64(counters, words.SYNC_WARP, number + get_i64(counters, words.WARP_BASE))
+                    note_fence(context, op)
                 elif sanitizing and kind == _NOP:
                     note_effect(context, op, number)
                 if status != 0:

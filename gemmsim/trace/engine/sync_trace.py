@@ -6,6 +6,8 @@ happened (`gemmsim.sm.syncs`). Rows are kept where the instruction stream is.
 
 from __future__ import annotations
 
+import numpy as np
+
 from gemmsim.native.parts import ADDRESS, INDEX, NOTHING, subroutine
 from gemmsim.trace import micro, words
 from gemmsim.trace.llvm.primitives import get_i64, get_n32, get_u64, moved, set_i64, set_u64
@@ -36,3 +38,9 @@ def note_sync(context, op, barrier, phase, size, records, tensor_map):
     set_i64(row, words.SYNC_RECORDS, records)
     set_u64(row, words.SYNC_MAP, tensor_map)
     set_i64(counters, words.SYNCS, number + 1)
+
+
+@subroutine(NOTHING, ADDRESS, ADDRESS)
+def note_fence(context, op):
+    """Append a row for a memory fence that a thread executes: one without a barrier, and with a byte."""
+    note_sync(context, op, np.int64(words.NO_BARRIER), np.int64(0), np.int64(1), np.int64(0), np.uint64(0))

@@ -20,6 +20,11 @@ def fence(context: Context) -> None:
     context.emit("nop", detail=micro.FENCE_PROXY if "ASYNC" in context.instruction.modifiers else 0)
 
 
+def memory_fence(context: Context) -> None:
+    """MEMBAR does nothing here, but a trace says which executions of it have an active thread: these take time."""
+    context.emit("nop", detail=micro.MEMORY_FENCE)
+
+
 def pause(context: Context) -> None:
     """Lower YIELD and NANOSLEEP, which stand in loops that wait.
 

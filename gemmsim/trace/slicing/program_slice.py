@@ -27,6 +27,7 @@ from gemmsim.trace.lower.context import CONTROL_NUMBER, MicroProgram
 from gemmsim.trace.slicing.dataflow import Step, rows_of, stack_rows, step_of
 from gemmsim.trace.slicing.packed_bits import split_bits
 
+_NOP = CONTROL_NUMBER["nop"]
 # Micro-operations for which warps wait, and which a slice without accesses would lose
 _UNCOUNTED = [CONTROL_NUMBER[name] for name in ("mbarrier", "copy_in_bulk")]
 
@@ -45,6 +46,7 @@ def program_slice(program: MicroProgram, accesses: bool = True) -> NDArray[np.ui
     steps = [step_of(row, number, warp_rows) for number, row in enumerate(rows)]
     for row, step in zip(rows, steps, strict=True):
         step.effect |= bool(row[micro.FLAGS] & micro.ANNOUNCES)  # another block may wait for it
+        step.effect |= row[micro.OP] == _NOP and row[micro.DETAIL] == micro.MEMORY_FENCE  # the trace tells of it
     if not accesses and np.isin(program.code[:, micro.OP], _UNCOUNTED).any():
         return None
     on_stack = stack_rows(rows, steps, program.rows)
@@ -62,7 +64,7 @@ def program_slice(program: MicroProgram, accesses: bool = True) -> NDArray[np.ui
         if steps[number].access and accesses:
             code[number, micro.ACCESS] |= micro.UNMOVED_BIT
         else:
-            code[number, micro.OP], code[number, micro.DETAIL] = CONTROL_NUMBER["nop"], 0
+            code[number, micro.OP], code[number, micro.DETAIL] = _NOP, 0
     _join(code, program.start)
     return np.ascontiguousarray(code)
 
@@ -158,7 +160,7 @@ def _blocks(steps: list[Step], start: NDArray[np.int32]) -> list[range]:
 def _join(code: NDArray[np.uint32], start: NDArray[np.int32]) -> None:
     """Replace instructions in a row that do nothing for any thread by one "idle" step, which says how many they are."""
     first = start[:-1]
-    nothing = np.logical_and.reduceat(code[:, micro.OP] == CONTROL_NUMBER["nop"], first)
+    nothing = np.logical_and.reduceat((code[:, micro.OP] == _NOP) & (code[:, micro.DETAIL] == 0), first)
     nothing &= code[first, micro.FLAGS] & micro.UNGUARDED != 0
     number = np.arange(len(first))
     # The next instruction that does something, or the end of the program

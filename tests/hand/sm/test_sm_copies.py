@@ -6,6 +6,7 @@ import pytest
 from sm_builder import EXIT, GPU, ins, issues, program, simulate
 
 from gemmsim.sm.streams import RecordCycles
+from gemmsim.sm.sync_rows import SyncFields
 
 
 def test_loads_that_miss_come_one_after_another():
@@ -48,12 +49,16 @@ def test_a_copy_that_reads_nothing_takes_the_stage_for_what_it_writes():
 
 
 def test_a_fence_of_the_block_waits_its_turn_in_the_queue():
-    """MEMBAR alone frees its scoreboard after 9 cycles; behind loads of 32 wavefronts it waits for the first."""
+    """MEMBAR alone frees its scoreboard after 9 cycles; behind stores of 32 wavefronts it waits for the first."""
 
     def released(*before):
         code = (*before, ins("MEMBAR.ALL.CTA", 1, read=0), ins("IADD3", 1, wait=1), EXIT)
-        seen = issues(program(*code), costs=dict.fromkeys(range(len(before)), RecordCycles(32, 0, 0, 0))).cycles(0)
+        costs, syncs = (
+            dict.fromkeys(range(len(before)), RecordCycles(32, 0, 0, 0)),
+            {len(before): [SyncFields(-1, amount=1)]},
+        )
+        seen = issues(program(*code), costs=costs, syncs=syncs).cycles(0)
         return seen[-2] - seen[-3]
 
     assert released() == 9
-    assert released(ins("LDS", 1, write=1), ins("LDS", 1, write=1)) == 43
+    assert released(ins("STS", 1), ins("STS", 1)) == 43

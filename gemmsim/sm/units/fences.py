@@ -1,0 +1,67 @@
+"""Memory fences (MEMBAR): how long a warp waits until others can see what it has written."""
+
+from __future__ import annotations
+
+from math import ceil
+
+from gemmsim.sm.units.events import hold_until
+from gemmsim.sm.units.instruction import SCOREBOARDS, Fence, Instruction, Reason
+from gemmsim.sm.units.machine import Sm, Warp
+from gemmsim.sm.units.tma import LOADS_REMEMBERED
+
+_BLOCK, _GPU = int(Fence.BLOCK), int(Fence.GPU)
+_MEMBAR = int(Reason["MEMBAR"])
+
+
+def fence(sm: Sm, warp: Warp, row: Instruction, now: int) -> None:
+    """Let the warp's memory fence `row`, which issues in cycle `now`, end when what it waits for is done: set `done` of
+    the warp. An execution without an active thread waits for nothing.
+
+    On an H200 (own microbenchmark, tests/records/h200_fences.json) a fence waits for all that its warp has loaded.
+    One of the GPU takes the same time on each SM where this has asked L2 for nothing since the last one; else L2 is
+    asked, too, which takes 116 to 338 cycles longer, by the SM and the line. Where several warps fence at the same
+    time, it takes most of them twice as long: as if one question were under way and the next shared by the others. A
+    fence beside bulk copies waits for those that have begun.
+    """
+    sync = sm.streams[warp.stream].syncs[warp.syncs]
+    warp.syncs += 1
+    if sync.amount == 0:
+        warp.done = now
+        return
+    begins = float(now)
+    for s in range(SCOREBOARDS):
+        begins = max(begins, float(warp.scoreboards[s]))
+    if row.fence == _BLOCK:
+        warp.sources_read = max(warp.sources_read, ceil(begins + row.fence_cycles))
+        warp.done = warp.sources_read
+        return
+    memory = sm.memory
+    if row.fence == _GPU:
+        begins = max(begins, _loaded_in_bulk(sm, now))
+        ends = memory.question + sm.spec.fence_acknowledged_cycles
+        if begins > memory.question and (begins < ends or memory.unacknowledged):
+            memory.question = max(begins, ends)
+            memory.unacknowledged = 0
+        begins = max(begins, memory.question + sm.spec.fence_acknowledged_cycles, memory.l2_stores.next_free)
+    warp.done = ceil(begins + row.fence_cycles)
+
+
+def _loaded_in_bulk(sm: Sm, now: int) -> float:
+    """Return when what the TMA unit loads has come, for those loads under way in cycle `now` that it has begun; that is
+    as many as `Spec.fence_bulk_loads`, the first to end.
+    """
+    ends, last = sm.memory.tile_ends, float(now)
+    for _ in range(sm.spec.fence_bulk_loads):
+        first = -1
+        for i in range(LOADS_REMEMBERED):
+            if ends[i] > last and (first < 0 or ends[i] < ends[first]):
+                first = i
+        if first >= 0:
+            last = ends[first]
+    return last
+
+
+def wait_for_fence(sm: Sm, warp: Warp, row: Instruction) -> None:
+    """Keep the warp's next instruction from issuing before the fence `row` ends, where no scoreboard does."""
+    if row.fence > _BLOCK or row.read_scoreboard < 0:
+        hold_until(sm, warp, _MEMBAR, warp.done)

@@ -1,0 +1,83 @@
+"""Memory fences, worked out by hand: what a warp waits for at MEMBAR."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sm_builder import EXIT, GPU, Issues, ins, issues, program, simulate
+
+from gemmsim.isa.program import Instruction
+from gemmsim.sm.streams import RecordCycles
+from gemmsim.sm.sync_rows import SyncFields
+from gemmsim.sm.units.instruction import Reason
+
+FENCED = replace(
+    GPU,
+    memory_fence=replace(
+        GPU.memory_fence,
+        block_cycles=3.0,
+        gpu_cycles=100.0,
+        system_cycles=500.0,
+        acknowledged_cycles=40.0,
+        bulk_loads=2,
+    ),
+)
+FENCE, NEXT = ins("MEMBAR.ALL.GPU", 1), ins("NOP", 1)
+EXECUTED, NOBODY = SyncFields(-1, amount=1), SyncFields(-1)
+STORE = ins("STG.E", 1)
+STORED = RecordCycles(1, 1, 4, 0)  # a line
+
+
+def seen(
+    *code: Instruction, streams: list[list[int]] | None = None, of: SyncFields = EXECUTED, **more: object
+) -> Issues:
+    syncs = {pc: [of] for pc, one in enumerate(code) if one.opcode == "MEMBAR"}
+    listed = [[*stream, len(code)] for stream in streams] if streams else None
+    return issues(program(*code, EXIT), streams=listed, syncs=syncs, gpu=FENCED, **more)
+
+
+def took(found: Issues, warp: int = 0, position: int = 0) -> int:
+    """Cycles from the issue of the warp's instruction at `position` to the next one's."""
+    cycles = found.cycles(warp)
+    return cycles[position + 1] - cycles[position]
+
+
+def test_a_fence_takes_its_time_by_its_scope() -> None:
+    assert took(seen(FENCE, NEXT)) == 100
+    assert took(seen(ins("MEMBAR.SC.SYS", 1), NEXT)) == 500
+    assert took(seen(ins("MEMBAR.ALL.CTA", 1), NEXT)) == FENCED.sources_read.shared_load_cycles[0]
+
+
+def test_one_that_no_thread_executes_takes_none() -> None:
+    assert took(seen(FENCE, NEXT, of=NOBODY)) == 1
+
+
+def test_it_is_the_stall_reason_membar() -> None:
+    totals = simulate(program(FENCE, NEXT, EXIT), syncs={0: [EXECUTED]}, gpu=FENCED)
+    assert totals.stall_cycles.sum(axis=0)[Reason["MEMBAR"]] == 99
+
+
+def test_behind_a_store_l2_is_asked_first() -> None:
+    assert took(seen(STORE, FENCE, NEXT, costs={0: STORED}), position=1) == 140
+
+
+def test_the_next_fence_does_not_ask_again() -> None:
+    found = seen(STORE, FENCE, FENCE, NEXT, costs={0: STORED})
+    assert [took(found, position=1), took(found, position=2)] == [140, 100]
+
+
+def test_of_three_warps_two_share_the_second_question() -> None:
+    """The first asks L2 at once; the others, whose fences come later, wait until its question is answered."""
+    found = seen(
+        STORE, FENCE, NEXT, ins("NOP", 9), streams=[[0, 1, 2], [3, 0, 1, 2], [3, 3, 0, 1, 2]], costs={0: STORED}
+    )
+    begins = found.cycles(0)[1]
+    assert [found.cycles(warp)[-2] - begins for warp in range(3)] == [140, 180, 180]
+
+
+def test_a_fence_of_the_block_waits_for_what_its_warp_loads() -> None:
+    code = (ins("LDG.E", 1, write=0), ins("MEMBAR.ALL.CTA", 1), NEXT)
+    cost = RecordCycles(1, 1, 4, 0)
+    loaded = seen(code[0], ins("NOP", 1, wait=1), costs={0: cost}).cycles(0)
+    found = seen(*code, costs={0: cost}).cycles(0)
+    assert found[2] - found[0] == loaded[1] - loaded[0] + 3
