@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 from timed import timing
 
-SOURCE = Path(__file__).parent.parent / "sources" / "block_tiles.cu"
+TESTS = Path(__file__).parent.parent
+SOURCE = TESTS / "sources" / "block_tiles.cu"
+MEASURED = [
+    row
+    for record, part in (("block_tiles", "rows"), ("block_tiles", "short_rows"), ("last_blocks", "rows"))
+    for row in json.loads((TESTS / "records" / f"h200_{record}.json").read_text(encoding="utf-8"))[part]
+]
+INSTANCES = tuple({f"tile2d<{','.join(map(str, row[0]))},0>" for row in MEASURED if row[1] > 1})
 
 
 def tiles(tile: list[int], resident: int, m: int, n: int, caches: str) -> dict[str, Any]:
@@ -38,4 +46,4 @@ def tiles(tile: list[int], resident: int, m: int, n: int, caches: str) -> dict[s
 
 
 def predicted_us(tile: list[int], resident: int, m: int, n: int, caches: str) -> float:
-    return timing(**tiles(tile, resident, m, n, caches)).duration_us
+    return timing(**tiles(tile, resident, m, n, caches), file=SOURCE.name, instances=INSTANCES).duration_us

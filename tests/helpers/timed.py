@@ -17,16 +17,24 @@ from gemmsim.sm.types import Timing
 _LAST: list[tuple[object, LaunchSpec, api.Counted]] = []  # the last launch, without its caches
 
 
-def timing(kernel: str, gpu: GpuSpec | str, caches: str = "cold", file: str = "", **launch: Any) -> Timing:
+def timing(
+    kernel: str,
+    gpu: GpuSpec | str,
+    caches: str = "cold",
+    file: str = "",
+    instances: tuple[str, ...] = (),
+    **launch: Any,
+) -> Timing:
     """What `gemmsim.analyze` predicts of the same launch.
 
-    file  the file of tests/sources that `kernel` is the text of: all of its kernels are compiled and disassembled
-          together. "" for an instance of a template
+    file       the file of tests/sources that `kernel` is the text of: all of its kernels are compiled and disassembled
+               together. "" for an instance of a template that is compiled alone
+    instances  of templates, all that the caller will ask for, as `cuda_program` takes them
     """
     spec = launch_spec(kernel, gpu, {**launch, "caches": caches, "engine": "native"})
     asked = (kernel, gpu, launch)
     if not _LAST or _LAST[0][0] != asked:
-        program = cuda_program(file, launch["entry"], spec.gpu.arch) if file else None
+        program = cuda_program(file, launch["entry"], spec.gpu.arch, instances) if file else None
         _LAST[:] = [(asked, spec, api.count(spec, program))]
     _, before, counted = _LAST[0]
     return api.time(counted if before.warm_caches == spec.warm_caches else api.recount(counted, spec), spec)

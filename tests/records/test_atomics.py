@@ -63,24 +63,25 @@ def test_lanes_of_shared_atomics_take_a_cycle_each(operation: str) -> None:
 
 
 # operation, row of its patterns, by how many percent it may differ
-@pytest.mark.parametrize(
-    ("operation", "pattern", "pct"),
-    [
-        ("add int", 0, 4),  # one lane of 1056 warps, one word
-        ("add float", 0, 4),
-        ("add half2", 0, 4),
-        ("add double", 0, 4),
-        ("add int, returned", 0, 4),
-        ("add int", 23, 4),  # all lanes, one word
-        ("add float", 23, 4),
-        ("add int", 28, 4),  # a line
-        ("add float", 28, 4),
-        ("add float", 9, 12),  # words of four lines, in two slices
-        ("add int", 41, 8),  # all lanes, sectors of their own
-        ("add int", 35, 15),  # lines of their own
-        ("add float", 35, 15),
-    ],
-)
+TIMED = [
+    ("add int", 0, 4),  # one lane of 1056 warps, one word
+    ("add float", 0, 4),
+    ("add half2", 0, 4),
+    ("add double", 0, 4),
+    ("add int, returned", 0, 4),
+    ("add int", 23, 4),  # all lanes, one word
+    ("add float", 23, 4),
+    ("add int", 28, 4),  # a line
+    ("add float", 28, 4),
+    ("add float", 9, 12),  # words of four lines, in two slices
+    ("add int", 41, 8),  # all lanes, sectors of their own
+    ("add int", 35, 15),  # lines of their own
+    ("add float", 35, 15),
+]
+INSTANCES = tuple({f"global_atomics<{OPERATIONS.index(operation)}>" for operation, *_ in TIMED})
+
+
+@pytest.mark.parametrize(("operation", "pattern", "pct"), TIMED)
 def test_times(operation: str, pattern: int, pct: float) -> None:
     of_operation = [row for row in RECORD["global"] if row[0] == operation]
     _, blocks, warps, count, mask, by_warp, by_time, wrap, by_lane, lanes_wrap, us, *_ = of_operation[pattern]
@@ -88,6 +89,8 @@ def test_times(operation: str, pattern: int, pct: float) -> None:
     types = ("i32", "u32", *["i32"] * 5)
     found = timing(
         SOURCE,
+        file="atomics.cu",
+        instances=INSTANCES,
         entry=f"global_atomics<{OPERATIONS.index(operation)}>",
         grid=blocks,
         block=32 * warps,
@@ -137,6 +140,8 @@ def sweep(loads: int, lines: int, blocks: int, warps: int, shift: int) -> tuple[
     [us] = [row[-1] for row in SWEEPS["rows"] if row[:-1] == ["float", loads, lines, blocks, warps, shift]]
     found = timing(
         SWEEP_SOURCE,
+        file="atomic_sweeps.cu",
+        instances=("atomic_sweep<float,0>", "atomic_sweep<float,2>"),
         entry=f"atomic_sweep<float,{loads}>",
         grid=blocks,
         block=32 * warps,

@@ -30,6 +30,8 @@ def predicted_cycles(kind: int, threads: int, work: int, resident: int, sharing:
     blocks = 132 * resident
     found = timing(
         (HERE.parent / "sources" / "turns.cu").read_text(encoding="utf-8"),
+        file="turns.cu",
+        instances=("turns<0>", "turns<1>", "turns<2>"),
         entry=f"turns<{kind}>",
         grid=blocks,
         block=threads,

@@ -21,6 +21,13 @@ LOADS = [(256, 4, "l2"), (256, 8, "l2"), (256, 16, "l2"), (512, 32, "l2"), (1024
          (256, 8, "dram"), (256, 16, "dram"), (512, 32, "dram")]  # fmt: skip
 
 
+def kernel(threads: int, kib: int) -> str:
+    return f"bursts<{kib * 64 // threads},{threads}>"
+
+
+INSTANCES = tuple({kernel(threads, kib) for threads, kib, _ in LOADS})
+
+
 def row(threads: int, kib: int, origin: str, work: int = 0, few: bool = False) -> dict[str, float]:
     [found] = [one for one in RECORD["rows"] if one[:6] == [threads, kib, 1, origin, work, few]]
     return dict(zip(("step", "waits", "at_first", "later"), (found[7], found[9], found[10], found[11]), strict=True))
@@ -34,7 +41,9 @@ def predicted_step(threads: int, kib: int, origin: str) -> float:
     for number in steps:
         found = timing(
             SOURCE,
-            entry=f"bursts<{loads},{threads}>",
+            file="bursts.cu",
+            instances=INSTANCES,
+            entry=kernel(threads, kib),
             grid=SMS,
             block=threads,
             shared=120 << 10,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import cuda_program
 
 from gemmsim import api
 from gemmsim.calls.launches import launch_spec
@@ -15,6 +16,9 @@ RECORD: dict[str, Any] = json.loads(Path(__file__).with_name("h200_generations.j
 SOURCE = (Path(__file__).parents[1] / "sources" / "generations.cu").read_text(encoding="utf-8")
 # Blocks whose loads miss advance as fast here as those whose loads hit.
 TOO_MANY = pytest.mark.xfail(strict=True, reason="8 points more hit here since model 40 (deviation 3)")
+
+
+INSTANCES = ("tiled<8>", "passes<2,2>", "passes<1,1>", "passes<2,1>", "passes<3,0>")
 
 
 @pytest.mark.parametrize(
@@ -51,7 +55,8 @@ def predicted(kernel: str, n: int, blocks: int) -> tuple[float, float, list[Any]
     arrays = ("u8[536870912]=0",) * (4 if kernel == "in_place" else 3)
     arguments = (*arrays, f"i32={n}", "u8[67108864]=0")
     launch = {"entry": kernel, "grid": tuple(measured[2]), "block": tuple(measured[3]), "args": arguments}
-    counted = api.count(launch_spec(SOURCE, "h200", launch))
+    spec = launch_spec(SOURCE, "h200", launch)
+    counted = api.count(spec, cuda_program("generations.cu", kernel, spec.gpu.arch, INSTANCES))
     loads = [row for row in counted.traffic.instructions if row.space == "global" and row.op == "ld"]
     sectors = sum(row.sectors for row in loads)
     assert sectors == measured[6]

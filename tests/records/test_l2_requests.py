@@ -13,23 +13,24 @@ RECORD: dict[str, Any] = json.loads(Path(__file__).with_name("h200_l2_requests.j
 SOURCE = (Path(__file__).parents[1] / "sources" / "l2_requests.cu").read_text(encoding="utf-8")
 MEASURED = {tuple(how): us for *how, us, _, _ in RECORD["rows"]}
 LAUNCH_US = 1.4
+TIMED = [
+    (1, 4, 264, 32, 20),  # whole lines
+    (2, 2, 264, 32, 8),  # half lines come as fast
+    (4, 1, 132, 32, 8),  # 49 % too fast where a sector took a quarter of a line's time
+    (32, 1, 132, 8, 4),
+    (8, 1, 16, 32, 48),  # a line a cycle of each SM
+]
+INSTANCES = tuple(f"requests<{lines},{sectors}>" for lines, sectors, *_ in TIMED)
 
 
-@pytest.mark.parametrize(
-    ("lines", "sectors", "blocks", "warps", "loads"),
-    [
-        (1, 4, 264, 32, 20),  # whole lines
-        (2, 2, 264, 32, 8),  # half lines come as fast
-        (4, 1, 132, 32, 8),  # 49 % too fast where a sector took a quarter of a line's time
-        (32, 1, 132, 8, 4),
-        (8, 1, 16, 32, 48),  # a line a cycle of each SM
-    ],
-)
+@pytest.mark.parametrize(("lines", "sectors", "blocks", "warps", "loads"), TIMED)
 def test_a_line_takes_l2_some_time_however_few_sectors_are_asked_for(
     lines: int, sectors: int, blocks: int, warps: int, loads: int
 ) -> None:
     found = timing(
         SOURCE,
+        file="l2_requests.cu",
+        instances=INSTANCES,
         entry=f"requests<{lines},{sectors}>",
         grid=blocks,
         block=32 * warps,

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from block_tiles import predicted_us, tiles
+from block_tiles import INSTANCES, SOURCE, predicted_us, tiles
+from programs import cuda_program
 
 from gemmsim.calls.launches import launch_spec
-from gemmsim.compile import compile_kernel, default_cache
 from gemmsim.trace.blocks.classes import classes_of
 from gemmsim.trace.execute import Executor
 
@@ -70,6 +70,6 @@ def test_hundreds_of_blocks_of_a_long_kernel_are_two_classes() -> None:
     own until only 508 were left, and the launch took 20 s."""
     launch = tiles([64, 64, 8, 4, 4], 4, 29 * 64, 22 * 64, "warm")
     spec = launch_spec(launch.pop("kernel"), launch.pop("gpu"), launch)
-    program = compile_kernel(spec.kernel, spec.gpu.arch, default_cache())
+    program = cuda_program(SOURCE.name, launch["entry"], spec.gpu.arch, INSTANCES)
     classes = classes_of(Executor(program, spec.launch_with_arrays()))
     assert classes is not None and [len(found.members) for found in classes] == [632, 6]

@@ -12,6 +12,8 @@ from timed import timing
 
 RECORD: dict[str, Any] = json.loads(Path(__file__).with_name("h200_miss_rates.json").read_text(encoding="utf-8"))
 SOURCE = (Path(__file__).parents[1] / "sources" / "miss_rates.cu").read_text(encoding="utf-8")
+INSTANCES = ("lines<1,1>", "lines<4,1>", "own_rows<1>", "own_rows<8>", "streams<float,128,16,0>",
+             "streams<unsigned short,64,4,0>", "streams<unsigned short,64,16,0>")  # fmt: skip
 
 
 def measured(part: str, *row: object) -> float:
@@ -25,6 +27,8 @@ def cycles(entry: str, blocks: int, warps: int, words: str, numbers: tuple[int, 
     def of(passes: int) -> float:
         found = timing(
             SOURCE,
+            file="miss_rates.cu",
+            instances=INSTANCES,
             entry=entry,
             grid=blocks,
             block=32 * warps,

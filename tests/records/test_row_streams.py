@@ -20,6 +20,8 @@ def error(width: int, warps: int, steps: int, us: float) -> float:
     floats = 132 * warps * ROW
     found = timing(
         SOURCE,
+        file="row_streams.cu",
+        instances=("row_streams<1,1,1>", "row_streams<4,1,1>"),
         entry=f"row_streams<{width},1,1>",
         grid=132 * max(1, warps // 8),
         block=32 * min(warps, 8),

@@ -19,6 +19,8 @@ def cycles_a_link(name: str, warps: int, chains: int) -> float:
     def cycles(count: int) -> float:
         found = timing(
             SOURCE,
+            file="special.cu",
+            instances=INSTANCES,
             entry=f"special<{CHAINS.index(name)},{chains}>",
             grid=132,
             block=32 * warps,
@@ -31,20 +33,21 @@ def cycles_a_link(name: str, warps: int, chains: int) -> float:
     return (cycles(768) - cycles(256)) / 512 / chains
 
 
-@pytest.mark.parametrize(
-    ("name", "warps", "chains", "pct"),
-    [
-        ("SHFL.BFLY", 1, 1, 4),  # 13 % too fast where shuffles took as long as shared loads
-        ("SHFL.BFLY+FADD", 8, 4, 8),
-        ("MUFU.EX2", 1, 1, 4),
-        ("MUFU.RCP+LDS", 8, 4, 4),  # 21 and 46 % too slow where the youngest warp went first
-        ("MUFU.RCP+LDS", 32, 1, 8),
-        ("EX2+4 FFMA", 32, 1, 8),
-        ("expf", 32, 1, 8),
-        ("divide", 32, 4, 8),  # 45 % too fast with FCHK on the ALU
-        ("divide", 1, 1, 8),
-        ("REDUX", 32, 4, 4),  # 70 % too fast on the uniform datapath
-    ],
-)
+TIMED = [
+    ("SHFL.BFLY", 1, 1, 4),  # 13 % too fast where shuffles took as long as shared loads
+    ("SHFL.BFLY+FADD", 8, 4, 8),
+    ("MUFU.EX2", 1, 1, 4),
+    ("MUFU.RCP+LDS", 8, 4, 4),  # 21 and 46 % too slow where the youngest warp went first
+    ("MUFU.RCP+LDS", 32, 1, 8),
+    ("EX2+4 FFMA", 32, 1, 8),
+    ("expf", 32, 1, 8),
+    ("divide", 32, 4, 8),  # 45 % too fast with FCHK on the ALU
+    ("divide", 1, 1, 8),
+    ("REDUX", 32, 4, 4),  # 70 % too fast on the uniform datapath
+]
+INSTANCES = tuple({f"special<{CHAINS.index(name)},{chains}>" for name, _, chains, _ in TIMED})
+
+
+@pytest.mark.parametrize(("name", "warps", "chains", "pct"), TIMED)
 def test_chains(name: str, warps: int, chains: int, pct: float) -> None:
     assert cycles_a_link(name, warps, chains) == pytest.approx(MEASURED[name, warps, chains], rel=pct / 100)

@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from gemmsim import api
-from gemmsim.calls.launches import launch_spec
+from timed import timing
 
 RECORD: dict[str, Any] = json.loads(Path(__file__).with_name("h200_special_registers.json").read_text(encoding="utf-8"))
 SOURCE = (Path(__file__).parents[1] / "sources" / "special_registers.cu").read_text(encoding="utf-8")
 NOTHING, COPIES, LOADS, SHARED_LOADS, STORES, MATRICES = range(6)
 MOST_OFF = {NOTHING: 6, COPIES: 9, LOADS: 21, SHARED_LOADS: 15, STORES: 5, MATRICES: 17}  # cycles
 MEASURED = {tuple(row[:4]): row[4] for row in RECORD["rounds"]}
+INSTANCES = tuple(f"rounds<{before},{number},{special}>" for before, number, special, *_ in RECORD["rounds"])
 
 
 @cache
@@ -26,8 +25,8 @@ def cycles_per_round(before: int, number: int, special: int, warps: int) -> floa
     for rounds in (200, 400):
         args = ("f32[262144]=0", f"i32={rounds}", "i32[4096]")
         launch = {"entry": f"rounds<{before},{number},{special}>", "grid": (1, 1, 1), "block": (32 * warps, 1, 1)}
-        spec = launch_spec(SOURCE, "h200", launch | {"args": args, "caches": "warm"})
-        times.append(api.time(api.count(spec), spec).cycles)
+        found = timing(SOURCE, "h200", "warm", "special_registers.cu", INSTANCES, **launch, args=args)
+        times.append(found.cycles)
     return (times[1] - times[0]) / 200
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import cuda_program
 
 from gemmsim import api
 from gemmsim.calls.launches import launch_spec
@@ -19,6 +20,18 @@ SOURCE = (HERE.parent / "sources" / "tensor_maps.cu").read_text(encoding="utf-8"
 SMS = 132
 LOADS = [row for row in RECORD["loads"] if row[2] in (33, SMS)]
 STORES = [row for row in RECORD["stores"] if row[2] in (1, SMS)]
+
+
+def loading(row: list[Any]) -> str:
+    """Returns the kernel of a row, like `storing`."""
+    return f"maps<{row[0]}, {'true' if row[1] else 'false'}>"
+
+
+def storing(row: list[Any]) -> str:
+    return f"stores<{'true' if row[1] else 'false'}, {'true' if row[0] == 'read' else 'false'}>"
+
+
+INSTANCES = tuple({*map(loading, LOADS), *map(storing, STORES)})
 
 
 class Clocks(Observer):
@@ -38,7 +51,7 @@ def intervals(entry: str, maps: str, blocks: int) -> list[int]:
     args = (*tensor_maps, f"u8[{512 * blocks}]=0", f"u32[{16 * blocks}]=0")
     launch = {"entry": entry, "grid": blocks, "block": 128, "shared": 40 << 10, "args": args, "caches": "warm"}
     spec = launch_spec(SOURCE, "h200", launch)
-    counted = api.count(spec)
+    counted = api.count(spec, cuda_program("tensor_maps.cu", entry, spec.gpu.arch, INSTANCES))
     clocks = Clocks({i for i, one in enumerate(counted.program.instructions) if "SR_CLOCKLO" in one.text})
     schedule(
         *(counted.program, counted.launch, counted.execution.trace, counted.traffic.cost, spec.gpu),
@@ -53,7 +66,7 @@ def test_maps_are_made_and_fetched_in_the_time_that_an_h200_takes(row: list[Any]
     """Before, a map took 415 to 470 cycles to be made, and the first load with it no longer than the others. The very
     first load of an SM takes up to 130 cycles longer than the first with a further map, which is not modelled."""
     count, own, blocks, made, loads = row
-    found = intervals(f"maps<{count}, {'true' if own else 'false'}>", "ABC", blocks)
+    found = intervals(loading(row), "ABC", blocks)
     if own:
         assert found[:count] == pytest.approx(made, rel=0.13)
     assert len(loads) == 3 * count
@@ -64,9 +77,8 @@ def test_maps_are_made_and_fetched_in_the_time_that_an_h200_takes(row: list[Any]
 @pytest.mark.parametrize("row", STORES, ids=lambda row: "-".join(map(str, row[:3])))
 def test_the_first_store_with_a_map_waits_for_it(row: list[Any]) -> None:
     """Stores of a tile by all SMs at once are slower here than on an H200, where L2 takes them as fast as they come."""
-    waits, own, blocks, measured = row
-    kernel = f"stores<{'true' if own else 'false'}, {'true' if waits == 'read' else 'false'}>"
-    found = intervals(kernel, "A", blocks)
+    *_, blocks, measured = row
+    found = intervals(storing(row), "A", blocks)
     more, measured_more = found[0] - found[1], measured[0] - measured[1]
     assert more == pytest.approx(measured_more, abs=60)
     if blocks == 1:
