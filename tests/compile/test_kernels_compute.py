@@ -26,16 +26,16 @@ def farthest(default: int, allowed: tuple[int, ...]) -> int:
     return max(allowed, key=lambda value: abs(math.log2((value + 1) / (default + 1))))
 
 
-# By default only the last tunable of each rung is changed: numba takes some seconds to compile each. Those of these
-# rungs are changed by tests of their own below.
-CHANGED_BELOW = ("persistent", "split_k")
+# By default only the last tunable of each rung is changed: numba takes some seconds to compile each. Those of the first
+# rungs are changed by tests of their own below, and the tiles of the last are those of `warptiled`.
+CHANGED_ELSEWHERE = ("persistent", "split_k", "fused_epilogue")
 OTHER_TUNABLES = [
     pytest.param(
         name,
         one.name,
         value,
         marks=()
-        if last == one and value == farthest(one.default, one.allowed) and name not in CHANGED_BELOW
+        if last == one and value == farthest(one.default, one.allowed) and name not in CHANGED_ELSEWHERE
         else pytest.mark.slow,
     )
     for name in RUNGS

@@ -15,39 +15,41 @@ from timed import timing
 RECORD: dict[str, Any] = json.loads(Path(__file__).with_name("h200_everyday.json").read_text(encoding="utf-8"))
 SOURCE = (Path(__file__).parents[1] / "sources" / "everyday.cu").read_text(encoding="utf-8")
 ROW_US = 0.6  # of a launch in a row, from begin to end, beside the cycles of its blocks
+INSTANCES = ("transpose_shared<1>", "flash<64,64>")
 
 
-CLOSE = [
-    (21, "sum1", 6),  # 49 % too fast before atomics waited for one another
-    (22, "sum4", 6),
-    (35, "norm_backward", 4),  # 44 % too fast before atomics of warps in step kept few slices busy
-    (51, "norm_backward", 4),
-    (49, "softmax_online", 6),  # 28 % too fast before reads of DRAM waited for its writes
-    (58, "transpose_shared<1>", 7),
-    (60, "stencil5", 6),  # 23 % too fast
-    (61, "pool2", 6),
-    (64, "rms_norm_half8", 6),  # 14 % too fast
-    (68, "flash<64,64>", 6),
-    (75, "bodies", 5),  # 9 % too fast before warps took turns with MUFU
-    (77, "batched", 8),
-    (81, "dp4a_tile", 6),
-    (82, "half2_tile", 8),
-]
-FAR = [
-    (38, "gemv_thread", -26, -14),  # deviation 67, like those that follow
-    (53, "gemv_half", -25, -13),
-    (62, "softmax_thread", -28, -16),
-]
-INSTANCES = tuple({kernel for _, kernel, *_ in (*CLOSE, *FAR) if "<" in kernel})
-
-
-@pytest.mark.parametrize(("number", "kernel", "pct"), CLOSE)
+@pytest.mark.parametrize(
+    ("number", "kernel", "pct"),
+    [
+        (21, "sum1", 6),  # 49 % too fast before atomics waited for one another
+        (22, "sum4", 6),
+        (35, "norm_backward", 4),  # 44 % too fast before atomics of warps in step kept few slices busy
+        pytest.param(51, "norm_backward", 4, marks=pytest.mark.slow),
+        (49, "softmax_online", 6),  # 28 % too fast before reads of DRAM waited for its writes
+        (58, "transpose_shared<1>", 7),
+        (60, "stencil5", 6),  # 23 % too fast
+        (61, "pool2", 6),
+        (64, "rms_norm_half8", 6),  # 14 % too fast
+        (68, "flash<64,64>", 6),
+        (75, "bodies", 5),  # 9 % too fast before warps took turns with MUFU
+        (77, "batched", 8),
+        (81, "dp4a_tile", 6),
+        (82, "half2_tile", 8),
+    ],
+)
 def test_launches_in_a_row(number: int, kernel: str, pct: float) -> None:
     us, measured_us = times(number, kernel)
     assert us == pytest.approx(measured_us, rel=pct / 100)
 
 
-@pytest.mark.parametrize(("number", "kernel", "least_pct", "most_pct"), FAR)
+@pytest.mark.parametrize(
+    ("number", "kernel", "least_pct", "most_pct"),
+    [
+        (38, "gemv_thread", -26, -14),  # deviation 67, like those that follow
+        (53, "gemv_half", -25, -13),
+        (62, "softmax_thread", -28, -16),
+    ],
+)
 def test_how_far_off_what_is_not_modelled_is(number: int, kernel: str, least_pct: float, most_pct: float) -> None:
     us, measured_us = times(number, kernel)
     assert least_pct < 100 * (us / measured_us - 1) < most_pct

@@ -45,15 +45,16 @@ def test_on_an_h200_two_blocks_that_end_together_are_followed_by_two() -> None:
             assert twice == 0
 
 
+def marks(row: list[Any]) -> tuple[pytest.MarkDecorator, ...]:
+    """Of three numbers of last blocks the one between is slow."""
+    if row in UNEVEN or row[:4] in OTHER_TURNS:
+        return (TOO_FAST if row in UNEVEN else TURNS_OFF,)
+    return (pytest.mark.slow,) if row[3] in (14, 20, 26) else ()
+
+
 @pytest.mark.parametrize(
     "row",
-    [
-        pytest.param(
-            row, marks=TOO_FAST if row in UNEVEN else TURNS_OFF if row[:4] in OTHER_TURNS else (), id=str(row[:4])
-        )
-        for row in ROWS
-        if generations(row) == 1 and row[2] == 22
-    ],
+    [pytest.param(row, marks=marks(row), id=str(row[:4])) for row in ROWS if generations(row) == 1 and row[2] == 22],
 )
 def test_launches_whose_last_generation_is_not_full(row: list[Any]) -> None:
     """Did each SM get one of the last blocks in turn, two blocks of 64 x 64 with 4 x 4 results would be 16 to 19 % too

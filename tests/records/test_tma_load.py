@@ -84,7 +84,7 @@ def test_rings_of_tiles(tiles: tuple[str, int, int, int]) -> None:
     assert np.mean(np.abs(errors)) < TILES[tiles] * 0.85, errors
 
 
-@pytest.mark.parametrize("stages", [1, 2, 4])
+@pytest.mark.parametrize("stages", [1, pytest.param(2, marks=pytest.mark.slow), 4])
 def test_rings_that_compute_between_their_loads(stages: int) -> None:
     """A tile that arrives while other SMs compute does not wait for this SM's share of L2. While it did, launches with
     one stage came out 9 to 18 % too slow."""
