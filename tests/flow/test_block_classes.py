@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from gemmsim_validate.sampling import corpus
+from programs import cuda_program
 
 from gemmsim.compile import compile_kernel, default_cache
-from gemmsim.compile.source import CudaKernel
 from gemmsim.gpu import load_gpu
 from gemmsim.launch.cases import LadderCase, ladder_launch
 from gemmsim.launch.spec import LaunchSpec, Settings
@@ -113,9 +113,8 @@ def test_a_memo_that_grows_is_what_a_large_one_is(kernel: str, monkeypatch: pyte
 @pytest.mark.parametrize("kernel", EXPRESSIONS)
 def test_expressions_of_the_block_number(kernel: str) -> None:
     """Shifts across words, products, quotients and bits: what the rules of `differences.rules` are about."""
-    source = CudaKernel(SOURCE.read_text(), SOURCE, kernel)
     args = (Argument("f32", (4096,), np.zeros(4096, np.float32)), Argument("u32", (), 7), Argument("i32", (), 300))
-    executor = Executor(compile_kernel(source, "sm_80", default_cache()), Launch((64, 1, 1), (64, 1, 1), args))
+    executor = Executor(cuda_program("block_numbers.cu", kernel, "sm_80"), Launch((64, 1, 1), (64, 1, 1), args))
     found = classes_of(executor)
     assert found is not None
     assert (np.sort(np.concatenate([c.members for c in found])) == np.arange(64)).all()
@@ -126,9 +125,8 @@ def test_expressions_of_the_block_number(kernel: str) -> None:
 @pytest.mark.parametrize(("kernel", "members"), [("counter_in_a_half", 64), ("counter_with_more", 1)])
 def test_a_counter_beside_what_is_not_known(kernel: str, members: int) -> None:
     """All blocks go round as often as the leader, if the upper half of the word does not matter."""
-    source = CudaKernel(SOURCE.read_text(), SOURCE, kernel)
     args = (Argument("f32", (4096,), np.zeros(4096, np.float32)), Argument("u32", (), 7), Argument("i32", (), 300))
-    executor = Executor(compile_kernel(source, "sm_80", default_cache()), Launch((64, 1, 1), (32, 1, 1), args))
+    executor = Executor(cuda_program("block_numbers.cu", kernel, "sm_80"), Launch((64, 1, 1), (32, 1, 1), args))
     found = relate(executor, 0, np.arange(64))
     assert len(found.members) == members
     check(executor, found)
@@ -136,9 +134,9 @@ def test_a_counter_beside_what_is_not_known(kernel: str, members: int) -> None:
 
 def test_blocks_that_look_up_where_they_store() -> None:
     """Those that would look outside of all arrays are not in the class."""
-    source, numbers = CudaKernel(SOURCE.read_text(), SOURCE, "looked_up"), np.arange(4096, dtype=np.uint32)
+    numbers = np.arange(4096, dtype=np.uint32)
     args = (Argument("f32", (4096,), numbers.view(np.float32)), Argument("u32", (), 7), Argument("i32", (), 300))
-    executor = Executor(compile_kernel(source, "sm_80", default_cache()), Launch((64, 1, 1), (32, 1, 1), args))
+    executor = Executor(cuda_program("block_numbers.cu", "looked_up", "sm_80"), Launch((64, 1, 1), (32, 1, 1), args))
     found = relate(executor, 5, np.arange(64))
     assert found.members.tolist() == list(range(32))
     check(executor, found)
