@@ -56,7 +56,12 @@ def predicted_step(threads: int, kib: int, origin: str) -> float:
     return (us[1] - us[0]) * 1e-6 * H200.clock.sm_load_hz / (steps[1] - steps[0])
 
 
-@pytest.mark.parametrize("load", LOADS, ids=str)
+BETWEEN = (256, 16, "dram")
+
+
+@pytest.mark.parametrize(
+    "load", [pytest.param(load, marks=pytest.mark.slow if load == BETWEEN else (), id=str(load)) for load in LOADS]
+)
 def test_loads_over_and_over(load: tuple[int, int, str]) -> None:
     """Before SMs got more than their share at a time, those from DRAM took 14 to 34 % too long."""
     assert predicted_step(*load) == pytest.approx(row(*load)["step"], rel=0.115)
