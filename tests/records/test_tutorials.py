@@ -23,7 +23,7 @@ ROW_US = 0.6  # of a launch in a row, from begin to end, beside the cycles of it
     ("number", "kernel", "pct"),
     [
         (51, "hgemm_8x8_half8", 4),  # 16 % too fast before HFMA2 took both halves of the FMA pipe
-        (52, "hgemm_8x8_half8", 4),
+        pytest.param(52, "hgemm_8x8_half8", 4, marks=pytest.mark.slow),
     ],
 )
 def test_launches_in_a_row(number: int, kernel: str, pct: float) -> None:
