@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.gpu.spec import L2
+from gemmsim.gpu.caches import L2
 from gemmsim.memory.caches.l1 import L2Requests
 from gemmsim.memory.caches.l2 import L2Start, L2State, replay_l2
 from gemmsim.memory.caches.stack_reuse import StackTraffic

@@ -80,8 +80,7 @@ class _Fences(Observer):
 
 @pytest.mark.parametrize("row", [row for row in RECORD["rings"] if row[0] > 1 or row[1] == 2048], ids=str)
 def test_fences_beside_bulk_copies(row: list[Any]) -> None:
-    """They wait for those under way: they took as long as beside nothing before. With a ring of one large copy they last
-    one copy here and nearly two on an H200."""
+    """They wait for those under way. With a ring of one large copy they last one here, and nearly two on an H200."""
     stages, size, blocks, _, _, measured = row
     args = ("u8[67108864]=0", "u32[1024]=0", "i32=120", "i32=40")
     launch = {"entry": f"ring<{stages}, {size}>", "grid": blocks, "block": 64, "shared": stages * size, "args": args}

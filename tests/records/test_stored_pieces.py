@@ -11,7 +11,7 @@ from programs import cuda_program
 
 from gemmsim import api
 from gemmsim.calls.launches import launch_spec
-from gemmsim.memory.requests.joined_stores import MOST_LINES
+from gemmsim.gpu.load import load_gpu
 
 HERE = Path(__file__).parent
 RECORD: dict[str, Any] = json.loads((HERE / "h200_stored_pieces.json").read_text(encoding="utf-8"))
@@ -72,4 +72,26 @@ def test_most_of_up_to_six_lines_is_sent_together(row: list[Any]) -> None:
     _, stride, *_, stored, sent_there = row
     touched = row[4] * row[5] * stride / 32
     apart = (sent_there - touched) / (stored - touched)
-    assert (apart < 0.5) == (stride * 32 // 128 <= MOST_LINES)
+    assert (apart < 0.5) == (stride * 32 // 128 <= load_gpu("h200").l1.joined_lines)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        row
+        for row in RECORD["lanes"]
+        if row[0] == 4 and row[4:6] == [1, 128] and row[2] in (4, 6, 8, 16) and row[3] == 32
+    ],
+    ids=str,
+)
+def test_four_warps_join_what_28_lines_hold(row: list[Any]) -> None:
+    """And nothing of eight each. They join those to seven, too; here none, as with all SMs most go apart."""
+    width, stride, count, lanes, blocks, threads, *_, measured = row
+    launch = {
+        "entry": f"lanes<{width}, {stride}, {count}, {lanes}>",
+        "grid": blocks,
+        "block": threads,
+        "args": ("u8[65536]=0", "u32=1"),
+    }
+    counters = api.count(launch_spec(SOURCE, "h200", launch)).traffic.counters
+    assert counters["l1tex__m_l1tex2xbar_write_sectors.sum"] == measured

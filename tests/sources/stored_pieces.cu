@@ -16,6 +16,17 @@ template <int W, int STRIDE, int COUNT, int APART, int OFF = 0> __global__ void 
         for (int a = 0; a < APART; ++a) asm volatile("mul.lo.u32 %0, %0, 3;" : "+r"(y));
     }
 }
+// The same by the first LANES lanes of each warp alone, whose pieces lie one behind the other.
+template <int W, int STRIDE, int COUNT, int LANES> __global__ void __launch_bounds__(256) lanes(char* out, unsigned x) {
+    if (threadIdx.x % 32 >= LANES) return;
+    char* mine = out + ((size_t)(blockIdx.x * blockDim.x + threadIdx.x) / 32 * LANES + threadIdx.x % 32) * STRIDE;
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) {
+        if constexpr (W == 4) asm volatile("st.global.u32 [%0], %1;" :: "l"(mine + i * W), "r"(x) : "memory");
+        if constexpr (W == 2) asm volatile("st.global.u16 [%0], %1;" :: "l"(mine + i * W), "h"((unsigned short)x) : "memory");
+        if constexpr (W == 1) asm volatile("st.global.u8 [%0], %1;" :: "l"(mine + i * W), "r"(x) : "memory");
+    }
+}
 #ifndef __CUDACC_RTC__
 template <int W, int STRIDE, int COUNT, int APART, int OFF = 0> void go(char* out, int blocks, int threads) {
     cudaEvent_t a, b; cudaEventCreate(&a); cudaEventCreate(&b); float best = 1e9, ms;
@@ -29,6 +40,10 @@ int main() {
 #define ALL(W, S, C) go<W, S, C, 0>(out, 4096, 256); go<W, S, C, 0>(out, 1, 32); go<W, S, C, 0>(out, 132, 256);
     ALL(4, 4, 1) ALL(2, 4, 2) ALL(4, 8, 2) ALL(2, 8, 4) ALL(1, 4, 4) ALL(4, 16, 4) ALL(2, 16, 8) ALL(8, 16, 2) ALL(4, 32, 8) ALL(8, 32, 4) ALL(16, 32, 2) ALL(4, 16, 2) ALL(4, 12, 3) ALL(8, 64, 8) ALL(16, 64, 4) ALL(4, 64, 16)
     go<4, 16, 4, 8>(out, 4096, 256); go<4, 16, 4, 64>(out, 4096, 256); go<4, 16, 4, 8>(out, 132, 32); go<4, 16, 4, 64>(out, 132, 32); go<4, 16, 4, 256>(out, 132, 32);
+#define LANES(W, S, C, L) for (int t : {32, 64, 128, 256}) lanes<W, S, C, L><<<1, t>>>(out, 1); for (int b : {132, 1056}) lanes<W, S, C, L><<<b, 256>>>(out, 1);
+    LANES(4, 4, 1, 32) LANES(4, 8, 2, 32) LANES(4, 16, 4, 32) LANES(4, 24, 6, 32) LANES(4, 28, 7, 32) LANES(4, 32, 8, 32) LANES(4, 64, 16, 32) LANES(4, 128, 32, 32)
+    LANES(4, 96, 24, 8) LANES(4, 64, 16, 8) LANES(4, 48, 12, 16) LANES(4, 128, 32, 4) LANES(4, 128, 32, 1)
+    LANES(2, 4, 2, 32) LANES(2, 8, 4, 32) LANES(2, 16, 8, 32) LANES(2, 32, 16, 32) LANES(2, 32, 16, 8) LANES(1, 4, 4, 32) LANES(1, 8, 8, 32) LANES(1, 16, 16, 32) LANES(1, 16, 16, 8)
 #define SHIFTED(W, S, C, O) go<W, S, C, 0, O>(out, 4096, 256); go<W, S, C, 8, O>(out, 4096, 256); go<W, S, C, 0, O>(out, 1, 32); go<W, S, C, 0, O>(out, 132, 256);
     SHIFTED(4, 16, 4, 0) SHIFTED(4, 16, 4, 16) SHIFTED(4, 16, 4, 64) SHIFTED(4, 16, 2, 16) SHIFTED(4, 20, 5, 0) SHIFTED(4, 24, 6, 0) SHIFTED(4, 28, 7, 0) SHIFTED(4, 24, 3, 0)
 }

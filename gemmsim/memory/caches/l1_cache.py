@@ -38,7 +38,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.gpu.spec import L1
+from gemmsim.gpu.caches import L1
 from gemmsim.memory.requests.coalescer import LINE_BYTES
 from gemmsim.memory.requests.tags import HASHED_BANKS
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.gpu.spec import L2
+from gemmsim.gpu.caches import L2
 from gemmsim.memory.caches.l1 import L2Requests
 from gemmsim.memory.native_loops import native_loop
 from gemmsim.memory.requests.coalescer import LINE_BYTES, SECTOR_BYTES

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.gpu.spec import L2
+from gemmsim.gpu.caches import L2
 from gemmsim.memory.grid.l1_requests import L1Requests
 from gemmsim.memory.requests.access import Access
 from gemmsim.memory.requests.atomics import Packets

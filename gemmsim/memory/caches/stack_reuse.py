@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.gpu.spec import L2
+from gemmsim.gpu.caches import L2
 from gemmsim.memory.caches.l1 import L2Requests
 from gemmsim.memory.caches.l2 import replay_l2
 from gemmsim.memory.grid.l1_requests import L1Requests

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.gpu.spec import L2
+from gemmsim.gpu.caches import L2
 from gemmsim.memory.grid.bitmap import Groups
 from gemmsim.memory.grid.l1_requests import L1Requests
 from gemmsim.memory.grid.sector_lists import Sectors

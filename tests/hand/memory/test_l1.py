@@ -9,8 +9,8 @@ import pytest
 from requests_builder import coalesced_of, requests_of
 from trace_builder import Accesses, Lanes, launch, program, warp_trace
 
+from gemmsim.gpu.caches import L1
 from gemmsim.gpu.load import load_gpu
-from gemmsim.gpu.spec import L1
 from gemmsim.memory.caches.l1 import replay_l1
 from gemmsim.memory.caches.l1_cache import l1_cache
 from gemmsim.memory.grid.residents import Residents
