@@ -20,7 +20,7 @@ class Tma:
     """The unit of an SM that does bulk copies (TMA), from sm_90 on."""
 
     load_bytes_per_cycle: float  # to shared memory
-    load_lines_per_cycle: float  # of memory, whole or in part
+    load_requests_per_cycle: float  # to L2: for a line's whole sectors, or for half a sector
     store_bytes_per_cycle: float  # from shared memory
     reduction_bytes_per_cycle: float  # from shared memory, where the copy combines with what is there
     load_latency_cycles: float  # from issue until an mbarrier has counted a load that takes no time, and found it in L2

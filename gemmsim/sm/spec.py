@@ -169,7 +169,7 @@ class Spec(Record):
     next_wake_cycles: float
     tma_stores_held: int
     tma_load_byte_cycles: float
-    tma_load_line_cycles: float
+    tma_load_request_cycles: float
     tma_store_byte_cycles: float
     tma_reduction_byte_cycles: float
     tma_load_cycles: float
@@ -278,7 +278,7 @@ def spec_of(
         "next_wake_cycles": gpu.mbarrier.next_wake_cycles,
         **{f"tma_{name}": getattr(gpu.tma, name) for name in ("stores_held", "merged_alone")},
         **{f"tma_{name}_byte_cycles": 1 / getattr(gpu.tma, f"{name}_bytes_per_cycle") for name in _OF_TMA},
-        "tma_load_line_cycles": 1 / gpu.tma.load_lines_per_cycle,
+        "tma_load_request_cycles": 1 / gpu.tma.load_requests_per_cycle,
         "tma_load_cycles": rates.tma_load_latency_cycles,
         "tma_sector_l2_cycles": l1.sector_bytes / rates.l2_bytes_per_cycle / gpu.tma.l2_share,
         "tma_least_sectors": gpu.l2.least_sectors,

@@ -36,6 +36,7 @@ class SyncFields(NamedTuple):
     dram_shared: int = 0
     tensor_map: int = 0
     lines: int = 0
+    requests: int = 0
 
 
 NOTHING = SyncFields(-1)
@@ -184,6 +185,7 @@ class SyncRows:
             "dram_shared": self._sectors[rows, 3] > 0,
             "tensor_map": self._map[rows],
             "lines": self._sectors[rows, 4],
+            "requests": s.requests[rows],
             "remote": (s.barrier[rows] >= 0) & (rank >= 0) & (s.barrier[rows] >> _NUMBER_BITS != rank),
         }
         for column, name in enumerate(SyncFields._fields):

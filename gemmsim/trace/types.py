@@ -212,6 +212,7 @@ class Syncs:
     bytes    int64 [rows] bytes that a bulk copy moves
     records  int64 [rows] memory records that it left
     tensor_map  int64 [rows] address of the tensor map that a copy of a tile uses, else 0
+    requests  int64 [rows] requests to L2 of a bulk copy: see `gemmsim.trace.engine.bulk_copies.requests_of`
     """
 
     start: NDArray[np.int64]
@@ -222,6 +223,7 @@ class Syncs:
     bytes: NDArray[np.int64]
     records: NDArray[np.int64]
     tensor_map: NDArray[np.int64]
+    requests: NDArray[np.int64]
 
 
 @dataclass(frozen=True)

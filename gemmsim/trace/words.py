@@ -70,7 +70,8 @@ SYNCS, SYNC_WARP, ROOM = 10, 11, 12  # see `gemmsim.trace.engine.sync_trace`; re
 UNMET = 13  # how often threads at WARPSYNC went on without threads that wait at a convergence barrier
 LATE_ARRIVAL = 14  # 1 + the last instruction that arrived at an mbarrier of a block of the cluster that had ended
 COLUMNS_LEFT = 15  # columns that warpgroups multiply before `run_block` returns GROW, for Python to leave out the rest
-COUNTERS = 16
+REQUESTS = 16  # to L2 of the bulk copy of which `note_sync` tells next
+COUNTERS = 17
 UNLIMITED = 1 << 62
 
 # The context holds addresses and numbers, so that compiled functions take one argument.
@@ -105,9 +106,10 @@ LOADED_AT = 71  # for the sanitizing executor: which registers that loads write 
 CONTEXT_SLOTS = 72
 
 # What a row says of one operation on a barrier, or of one bulk copy: how many instructions had issued, the warp in the
-# trace and its instruction; which barrier, and which of its phases; bytes that a copy moves, and records that it left.
-SYNC_ISSUED, SYNC_OF_WARP, SYNC_PC, SYNC_BARRIER, SYNC_PHASE, SYNC_BYTES, SYNC_RECORDS, SYNC_MAP = range(8)
-SYNC_WORDS = 8
+# trace and its instruction; which barrier, and which of its phases; bytes that a copy moves, records that it left, and
+# requests to L2.
+SYNC_ISSUED, SYNC_OF_WARP, SYNC_PC, SYNC_BARRIER, SYNC_PHASE, SYNC_BYTES, SYNC_RECORDS, SYNC_MAP, SYNC_REQUESTS = range(9)
+SYNC_WORDS = 9
 NO_BARRIER = -1  # SYNC_BARRIER of a bulk store and of a memory fence
 
 # The words of a resident block. The words of the context that are different for each block follow from STATE_WORDS on,

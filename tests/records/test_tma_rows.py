@@ -14,10 +14,12 @@ SOURCE = (Path(__file__).parents[1] / "sources" / "tma_rows.cu").read_text(encod
 OWN = [row for row in RECORD["tiles"] if row[4] == row[1] and row[2] == 4 and row[5] == 8]  # blocks that share nothing
 
 
-def cycles_per_tile(width: int, height: int, depth: int, blocks: int, apart: int, wrap: int) -> float:
+def cycles_per_tile(
+    width: int, height: int, depth: int, blocks: int, apart: int, wrap: int, pitch: int = 4096, column: int = 0
+) -> float:
     """Return the difference between 100 and 200 tiles, so that begin and end of the launch do not count."""
-    shape = f"u8[{(blocks - 1) * apart + height},4096]=0"
-    numbers, times = (width, height, depth, wrap, apart), []
+    shape = f"u8[{(blocks - 1) * apart + height},{pitch}]=0"
+    numbers, times = (column, width, height, depth, wrap, apart), []
     for tiles in (100, 200):
         found = timing(
             SOURCE,
@@ -59,3 +61,20 @@ def test_tiles_that_lie_over_each_other() -> None:
     assert len(rows) == 3
     for row in rows:
         assert 1.15 < cycles_per_tile(*row[:6]) / row[6] < 2.5
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        row
+        for row in RECORD["unaligned"]
+        if row[3] == 256 and (row[2], row[5]) != (32, 132) and (row[0] in (2000, 4128) or row[1] in (16, 48, 64))
+    ],
+    ids=str,
+)
+def test_rows_that_begin_in_the_midst_of_a_sector_take_several_requests(row: list[Any]) -> None:
+    """With a request for each line, rows of 128 bytes had taken one SM up to 512 cycles that take an H200 1024."""
+    pitch, column, width, height, depth, blocks, measured = row
+    within = 0.01 if blocks == 1 and (width, column % 64) != (64, 32) else 0.07
+    found = cycles_per_tile(width, height, depth, blocks, height, 4, pitch, column)
+    assert found == pytest.approx(measured, rel=within)

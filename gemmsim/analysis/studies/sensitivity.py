@@ -133,7 +133,7 @@ RULES: dict[str, Rule] = {
     "warpgroup.columns_per_cycle": _RATE,
     "warpgroup.math_interval": _LATENCY,
     "tma.load_bytes_per_cycle": _RATE,
-    "tma.load_lines_per_cycle": _RATE,
+    "tma.load_requests_per_cycle": _RATE,
     "tma.store_bytes_per_cycle": _RATE,
     "tma.reduction_bytes_per_cycle": _RATE,
     "tma.stores_held": _RATE,

@@ -1,8 +1,8 @@
 """The TMA unit of an SM, which does bulk copies: runs of bytes and tiles, to shared memory and from there.
 
 It works on one load after another, and beside them on one store or reduction after another, at a number of bytes a
-cycle, and a number of lines a cycle of loads: rows of 32 or 64 bytes take it as long as whole lines would at that rate
-(tests/records/h200_tma_rows.json). The unit holds a few stores; while it does, no other can issue.
+cycle, and a number of requests to L2 a cycle of loads: rows of 32 or 64 bytes take it as long as whole lines would at
+that rate, and rows that begin in the midst of a sector up to four times as long (tests/records/h200_tma_rows.json). The unit holds a few stores; while it does, no other can issue.
 
 What comes from L2 and DRAM takes of the SM's share of their bandwidth (`share`), as ordinary loads do. A load waits
 where that was used up before it, but is not stretched over all of it: SMs that wait for their loads come one after
@@ -81,7 +81,7 @@ def load_tile(sm: Sm, memory: MemoryPath, sync: Sync, now: int) -> float:
     mbarrier knows.
     """
     spec, lines = sm.spec, sync.lines
-    cycles = max(sync.amount * spec.tma_load_byte_cycles, lines * spec.tma_load_line_cycles)
+    cycles = max(sync.amount * spec.tma_load_byte_cycles, sync.requests * spec.tma_load_request_cycles)
     begin = book(memory.tma_loads, now, float(now), cycles)
     starts, latency = begin, spec.tma_load_cycles
     if sync.dram_sectors > 0 or sync.dram_shared > 0:
@@ -93,7 +93,7 @@ def load_tile(sm: Sm, memory: MemoryPath, sync: Sync, now: int) -> float:
         latency += dram.mixed_cycles(spec, memory, now)
         starts = max(starts, dram.read(spec, memory, sync.dram_sectors, now))
     if sync.l2_sectors > 0:
-        least = lines * spec.tma_least_sectors  # as few as these a line takes L2 as long
+        least = sync.requests * spec.tma_least_sectors  # a request for fewer takes L2 as long
         asked = max(float(sync.l2_sectors), least) - sync.merged_sectors * _together(spec, memory, sync, now)
         latency += dram.queue_cycles(spec.tma_queue_cycles, memory.l2_share.asked, lines, spec.l2_latency_cycles, now)
         share = asked * spec.tma_sector_l2_cycles

@@ -37,6 +37,8 @@ def note_sync(context, op, barrier, phase, size, records, tensor_map):
     set_i64(row, words.SYNC_BYTES, size)
     set_i64(row, words.SYNC_RECORDS, records)
     set_u64(row, words.SYNC_MAP, tensor_map)
+    set_i64(row, words.SYNC_REQUESTS, get_i64(counters, words.REQUESTS))
+    set_i64(counters, words.REQUESTS, 0)
     set_i64(counters, words.SYNCS, number + 1)
 
 

@@ -237,6 +237,7 @@ def _syncs(rows: NDArray[np.int64], pcs: _ByWarp, sorted_pcs: NDArray[np.int32])
         rows[:, words.SYNC_BYTES],
         rows[:, words.SYNC_RECORDS],
         rows[:, words.SYNC_MAP],
+        rows[:, words.SYNC_REQUESTS],
     )
 
 

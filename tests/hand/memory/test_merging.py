@@ -79,7 +79,7 @@ def clustered(multicast: bool) -> dict[str, float]:
     blocks: dict[int, list[Accesses]] = {b: [[(LOAD, line[b // 2 % 2])]] for b in range(8)}
     trace, zeros = warp_trace(1, blocks), np.zeros(16, np.int64)
     if multicast:  # each load tells two mbarriers
-        syncs = Syncs(2 * np.arange(9), *([zeros] * 7))
+        syncs = Syncs(2 * np.arange(9), *([zeros] * 8))
         trace = replace(trace, syncs=syncs, pc=np.zeros(8, np.int32), pc_start=np.arange(9))
     code = replace(program("UTMALDG.2D"), arch="sm_90")
     given = replace(H200, sm=sm(4, 4), l2=replace(H200.l2, drift_steps=1e16))

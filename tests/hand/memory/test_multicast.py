@@ -22,7 +22,7 @@ def test_mbarriers_that_an_instruction_reaches() -> None:
     assert receivers(trace).tolist() == [1, 1, 1, 1]
     nothing = np.zeros(9, np.int64)
     at = np.array([1, 1, 1, 1, 1, 1, 2, 3, 3])
-    syncs = Syncs(np.array([0, 4, 9]), at, np.arange(9), *([nothing] * 5))
+    syncs = Syncs(np.array([0, 4, 9]), at, np.arange(9), *([nothing] * 6))
     trace = replace(trace, pc_start=np.array([0, 3, 7]), pc=np.array([0, 1, 2, 0, 2, 2, 1], np.int32), syncs=syncs)
     assert receivers(trace).tolist() == [1, (4 + 2) / 2, (2 + 1) / 2, 1]
 
@@ -37,7 +37,7 @@ def test_tiles_that_reach_beyond_their_array(sectors: list[int], moved: int, map
     """
     lanes = [4 * lane for lane in range(32)]
     trace = warp_trace(2, {0: [[(1, lanes)], [(1, lanes), (0, lanes), (1, lanes)]]})
-    rows = ([128, moved], [1, 2], [maps, maps])
+    rows = ([128, moved], [1, 2], [maps, maps], [1, 1])
     syncs = Syncs(np.array([0, 1, 2]), np.array([0, 1]), np.arange(2), np.zeros(2), np.zeros(2), *map(np.array, rows))
     trace = replace(trace, pc_start=np.array([0, 1, 3]), pc=np.array([1, 0, 1], np.int32), syncs=syncs)
     assert reach_beyond(trace, np.array([False, True]), np.array([99, 4, *sectors]), np.array([1, 2, 0, 3])) is beyond

@@ -187,8 +187,8 @@ def test_what_is_on_its_way_from_dram_for_another_sm_takes_as_long() -> None:
 @pytest.mark.parametrize(("lines", "cycles"), [(10, 10), (16, 16), (80, 80)])
 def test_a_tile_of_short_rows_takes_a_cycle_a_line(lines: int, cycles: int) -> None:
     """640 bytes take 10 cycles at 64 bytes a cycle, which 10 lines at one a cycle do not exceed and 80 do."""
-    gpu = replace(GPU, tma=replace(GPU.tma, load_lines_per_cycle=1.0))
-    assert copied(idle_sm(gpu), SyncFields(0, 1, 0, 640, lines=lines), 0) == cycles + 300
+    gpu = replace(GPU, tma=replace(GPU.tma, load_requests_per_cycle=1.0))
+    assert copied(idle_sm(gpu), SyncFields(0, 1, 0, 640, lines=lines, requests=lines), 0) == cycles + 300
 
 
 def test_a_line_takes_l2_as_long_as_some_of_its_sectors() -> None:
@@ -197,7 +197,7 @@ def test_a_line_takes_l2_as_long_as_some_of_its_sectors() -> None:
     for least, cycles in ((1.0, 20), (2.0, 40)):
         gpu = from_l2(16)
         state = idle_sm(replace(gpu, l2=replace(gpu.l2, least_sectors=least)))
-        copied(state, SyncFields(0, 1, 0, 320, 10, lines=10), 0)
+        copied(state, SyncFields(0, 1, 0, 320, 10, lines=10, requests=10), 0)
         assert state.sm.memory.l2_share.asked == pytest.approx(cycles)
 
 
