@@ -50,7 +50,7 @@ def cycles(scope: int, what: int, blocks: int, warps: int) -> float:
         (GPU, STORE, SMS, 4, 0.07),
         (GPU, STORE, SMS, 16, 0.15),
         (CLUSTER, REDUCTION, SMS, 8, 0.11),
-        (GPU, ROWS_STORED, SMS, 4, 0.09),
+        (GPU, ROWS_STORED, SMS, 4, 0.17),
         (GPU, ROWS_STORED, SMS, 16, 0.06),
         (GPU, LOAD, SMS, 1, 0.05),
         (GPU, LOAD, SMS, 8, 0.03),

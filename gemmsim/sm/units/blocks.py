@@ -61,6 +61,7 @@ def _start_warp(sm: Sm, block: int, slot: int, stream: int, dispatched: int) -> 
     warp.worked = 0
     warp.ready = dispatched + sm.spec.block_start_cycles
     warp.stores_done = 0
+    warp.loads_done = 0
     warp.copies_done = 0
     warp.bulk_read = 0
     warp.barrier = -1

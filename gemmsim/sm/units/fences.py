@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil
 
 from gemmsim.sm.units.events import hold_until
-from gemmsim.sm.units.instruction import SCOREBOARDS, Fence, Instruction, Reason
+from gemmsim.sm.units.instruction import Fence, Instruction, Reason
 from gemmsim.sm.units.machine import Sm, Warp
 from gemmsim.sm.units.tma import LOADS_REMEMBERED
 
@@ -28,22 +28,22 @@ def fence(sm: Sm, warp: Warp, row: Instruction, now: int) -> None:
     if sync.amount == 0:
         warp.done = now
         return
-    begins = float(now)
-    for s in range(SCOREBOARDS):
-        begins = max(begins, float(warp.scoreboards[s]))
+    begins = max(float(now), float(warp.loads_done))
+    arrives = max(float(warp.done), begins)  # behind what is before it in the queues
     if row.fence == _BLOCK:
         warp.sources_read = max(warp.sources_read, ceil(begins + row.fence_cycles))
         warp.done = warp.sources_read
         return
     memory = sm.memory
     if row.fence == _GPU:
-        begins = max(begins, _loaded_in_bulk(sm, now))
-        ends = memory.question + sm.spec.fence_acknowledged_cycles
-        if begins > memory.question and (begins < ends or memory.unacknowledged):
-            memory.question = max(begins, ends)
+        arrives = max(arrives, _loaded_in_bulk(sm, now))
+        takes = sm.spec.fence_acknowledged_cycles
+        ends = memory.question + takes
+        if arrives > memory.question and (arrives < ends or memory.unacknowledged):
+            memory.question = max(arrives, ends)
             memory.unacknowledged = 0
-        begins = max(begins, memory.question + sm.spec.fence_acknowledged_cycles, memory.l2_stores.next_free)
-    warp.done = ceil(begins + row.fence_cycles)
+        arrives = max(arrives, max(memory.question, memory.l2_stores.next_free) + takes)
+    warp.done = ceil(arrives + row.fence_cycles)
 
 
 def _loaded_in_bulk(sm: Sm, now: int) -> float:

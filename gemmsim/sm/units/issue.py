@@ -115,6 +115,8 @@ def _execute(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now: int)
         warp.copies_done = max(warp.copies_done, warp.done)
     elif row.writes_registers == 0:
         warp.stores_done = max(warp.stores_done, warp.done)
+    elif row.fence == 0:
+        warp.loads_done = max(warp.loads_done, warp.done)
     if row.fence > 0:
         fence(sm, warp, row, now)
     elif row.syncs:

@@ -47,7 +47,8 @@ class Warp(Record):
     line                 line of code that its last fetched instruction is on
     blocked_before       cycles before `ready` for which `port` was blocked
     dispatch_blocked_before  cycles before `ready` for which the register ports let nothing issue
-    stores_done, copies_done, bulk_read  cycles at which all its stores have left the SM, all its LDGSTS have arrived,
+    loads_done, stores_done, copies_done, bulk_read  cycles at which what it has loaded to registers has come, all its
+                         stores have left the SM, all its LDGSTS have arrived,
                          and all its bulk stores have read shared memory
     barrier, behind, opens  the barrier that it came to last, whether it must wait there because that is not open yet,
                          and the cycle in which the last barrier that it had to wait at opened (0: none has)
@@ -78,6 +79,7 @@ class Warp(Record):
     blocked_before: int
     dispatch_blocked_before: int
     stores_done: int
+    loads_done: int
     copies_done: int
     bulk_read: int
     barrier: int
