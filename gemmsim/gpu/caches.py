@@ -31,9 +31,9 @@ class L1:
     partial_line_cycles: float  # added to the time of a store on its way to L2 for each line written in part
     copy_cycles: tuple[int, int, int]  # added to a copy's (LDGSTS) wavefronts: 32, 64 and 128 bits a thread
     zeros_cycles: float  # that a copy which reads nothing and writes zeros takes the data stage at least
-    joined_lines: int  # stores of a warp one after another to at most so many lines, the same ones, go to L2 together
-    joined_lane_bytes: int  # where each writes at least so many bytes a lane
-    joined_stores: int  # so many of them at most
+    joined_lines: int  # stores of a warp to the same lines go to L2 together where other stores to fewer lie between
+    joined_lane_bytes: int  # those of fewer bytes a lane count twice
+    joined_growth: float  # how the share that goes apart grows with them where warps of a sub-partition come between
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,6 @@ MAY_BE_ZERO = (  # keys that begin so may be 0
     "l1.partial_line_cycles",
     "l1.copy_cycles",
     "l1.zeros_cycles",
-    "l1.joined_lines",
     "l1.tagged_after_shared_requests",
     "mio.shared_entries",
     "mio.load_entries",

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.gpu.caches import L1
 from gemmsim.gpu.spec import GpuSpec
 from gemmsim.memory.caches.l1 import replay_l1
 from gemmsim.memory.caches.l1_cache import l1_cache
@@ -123,7 +122,7 @@ def simulate_caches(
     l1 = replay_l1(requests, residents, coalesced, l1_cache(l1_bytes, gpu.l1), listed)
     made = requests.of_blocks(np.bincount(residents.block, residents.times, minlength=len(blocks)))
     asked, hit, weight = coalesced.sectors[requests.shape], l1.hits / made, trace.record_weight[requests.record]
-    joined, together, joins = _together(trace, shapes, accesses, requests, gpu.l1)
+    joined, together, joins = _together(trace, shapes, accesses, requests, gpu, _warps(launch, placement, gpu))
     sent = np.where(requests.operation == READ, asked - hit, asked) - together
     fetched = np.where((requests.operation == WRITE) | (requests.operation == WRITE_PAST_L1), 0, sent)
 
@@ -185,12 +184,17 @@ def _sampled(trace: WarpTrace, requests: L1Requests, coalesced: Coalesced) -> Sa
     return SampledBlocks(blocks, trace.weight, lines, trace.repeats is not None)
 
 
+def _warps(launch: Launch, placement: Placement, gpu: GpuSpec) -> int:
+    """Return how many warps an SM holds at once."""
+    return min(placement.resident_blocks_per_sm, -(-launch.blocks // gpu.sm.count)) * launch.warps_per_block
+
+
 def _together(
-    trace: WarpTrace, shapes: Shapes, accesses: dict[int, Access], requests: L1Requests, l1: L1
+    trace: WarpTrace, shapes: Shapes, accesses: dict[int, Access], requests: L1Requests, gpu: GpuSpec, warps: int
 ) -> tuple[JoinedStores | None, NDArray[np.int16] | int, NDArray[np.bool_] | bool]:
     """Return the stores that are sent together, how many sectors of each request are sent with an earlier one, and
     whether it is one of those that may be."""
-    joined = joined_stores(trace, shapes, accesses, l1)
+    joined = joined_stores(trace, shapes, accesses, gpu, warps)
     if joined is None:
         return None, 0, False
     return joined, joined.sectors[requests.record], joined.joins[requests.record]

@@ -108,7 +108,9 @@ CONTEXT_SLOTS = 72
 # What a row says of one operation on a barrier, or of one bulk copy: how many instructions had issued, the warp in the
 # trace and its instruction; which barrier, and which of its phases; bytes that a copy moves, records that it left, and
 # requests to L2.
-SYNC_ISSUED, SYNC_OF_WARP, SYNC_PC, SYNC_BARRIER, SYNC_PHASE, SYNC_BYTES, SYNC_RECORDS, SYNC_MAP, SYNC_REQUESTS = range(9)
+SYNC_ISSUED, SYNC_OF_WARP, SYNC_PC, SYNC_BARRIER, SYNC_PHASE, SYNC_BYTES, SYNC_RECORDS, SYNC_MAP, SYNC_REQUESTS = range(
+    9
+)
 SYNC_WORDS = 9
 NO_BARRIER = -1  # SYNC_BARRIER of a bulk store and of a memory fence
 

@@ -92,7 +92,7 @@ RULES: dict[str, Rule] = {
     "l1.spare_lines": _STRUCTURE,
     "l1.joined_lines": _STRUCTURE,
     "l1.joined_lane_bytes": _STRUCTURE,
-    "l1.joined_stores": _STRUCTURE,
+    "l1.joined_growth": _STRUCTURE,
     "l1.lost_lines": _STRUCTURE,
     "l1.fetch_lookups": _STRUCTURE,
     "l1.miss_bytes_per_cycle": _RATE,

@@ -1,18 +1,17 @@
 """Stores of a warp to the same lines one after another: L1 sends what they write to L2 together.
 
 A thread that writes 16 bytes by four stores of four bytes touches each sector four times. On an H200 one warp alone
-sends each sector once, whatever lies between the stores. Where many warps store at the same time, what another one
-writes comes between: of the sectors that the last three of four such stores write, 19 % are sent by themselves if the
-warps compute in between, and 59 % if not; of five and six stores to as many lines 20 and 28 %, and 67 and 75 %; of
-seven 69 and 89 %, of stores to eight lines and more nearly all, and many of those of less than four bytes (own
-microbenchmark, tests/records/h200_stored_pieces.json). Without a pause
-one SM joins what at most 28 lines of other stores lie between: one warp's stores to 16 lines, those of four warps to
-seven each, but none of 32 lines together; stores of one and two bytes count twice. Eight warps, two of a sub-partition,
-come between each other. Here all of a request of up to `l1.joined_lines` and at least `l1.joined_lane_bytes` a lane are
-sent together, `l1.joined_stores` at most, and none of others.
+sends each sector once, whatever time lies between the stores, as long as they touch fewer than 32 lines. Other warps'
+stores come between: two warps join what they store to 8 lines each, four what they store to 7, and nothing of 16 and 8;
+stores of one and two bytes a lane count twice (own microbenchmark, tests/records/h200_stored_pieces.json). So stores of
+the sub-partitions reach L1 in turn, and what was stored to waits there until stores to `L1.joined_lines` others have
+come. Where a sub-partition has several warps, another one's stores come between by chance, the more often the more
+lines are stored to: without a pause between the stores of a warp as often as `L1.joined_lines` would be filled, with
+multiplications between them less. Here a share of the stores is sent apart: the power `L1.joined_growth` of how full
+four warps make it.
 
 Stores of different warps to the same sectors are joined there, too, and those of kernels that load what they store
-before: of study records 0.13 to 0.9 of the sectors that are sent here. That is not modelled.
+before: of study records 0.13 to 0.9 of the sectors are sent that are sent here. That is not modelled.
 """
 
 from __future__ import annotations
@@ -22,11 +21,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gemmsim.gpu.caches import L1
+from gemmsim.gpu.spec import GpuSpec
 from gemmsim.memory.requests.access import Access
 from gemmsim.memory.requests.coalescer import LINE_SHIFT, SECTOR_BYTES, SECTOR_SHIFT, SECTORS_PER_LINE
 from gemmsim.memory.requests.shapes import Shapes
 from gemmsim.trace.types import WarpTrace, active_lanes
+
+_MOST_STORES = 32  # that are looked at together
+_GOLDEN = 0.6180339887498949  # multiples of it lie evenly between whole numbers, so any share of the stores is hit
 
 
 @dataclass(frozen=True)
@@ -43,23 +45,28 @@ class JoinedStores:
     partial_lines: NDArray[np.uint8]
 
 
-def joined_stores(trace: WarpTrace, shapes: Shapes, accesses: dict[int, Access], l1: L1) -> JoinedStores | None:
-    """Find the stores of a trace that are sent together; None where there are none."""
-    stores = [
-        index
-        for index, access in accesses.items()
-        if access.space == "global" and access.op == "st" and access.width_bytes >= l1.joined_lane_bytes
-    ]
+def joined_stores(
+    trace: WarpTrace, shapes: Shapes, accesses: dict[int, Access], gpu: GpuSpec, warps: int
+) -> JoinedStores | None:
+    """Find the stores of a trace that are sent together; None where there are none.
+
+    warps  that an SM holds at once
+    """
+    stores = [index for index, access in accesses.items() if access.space == "global" and access.op == "st"]
     record = np.flatnonzero(np.isin(trace.record_pc, stores))
     shape, base = shapes.of_record[record], trace.record_base[record]
     warp = np.searchsorted(trace.record_start, record, side="right")
-    lines = _line_sets(shapes, np.unique(shape), l1.joined_lines)[shape]
+    lines = _line_sets(shapes, np.unique(shape), gpu.l1.joined_lines)[shape]
     follows = (np.diff(warp) == 0) & (base[1:] == base[:-1]) & (lines[1:] == lines[:-1]) & (lines[1:] >= 0)
+    between = shapes.coalesced.lines[shape].astype(np.float64)
+    narrow = [index for index in stores if accesses[index].width_bytes < gpu.l1.joined_lane_bytes]
+    between *= np.where(np.isin(trace.record_pc[record], narrow), 2, 1)
+    follows &= ~_apart(between[1:], np.cumsum(follows), gpu, warps)
     if not follows.any():
         return None
     begins = np.append(True, ~follows)
     place = np.arange(len(record)) - np.flatnonzero(begins)[np.cumsum(begins) - 1]
-    begins |= place % l1.joined_stores == 0
+    begins |= place % _MOST_STORES == 0
     first = np.flatnonzero(begins)
     lengths = np.diff(np.append(first, len(record)))
     count = len(trace.record_pc)
@@ -75,12 +82,26 @@ def joined_stores(trace: WarpTrace, shapes: Shapes, accesses: dict[int, Access],
     return found
 
 
-def _line_sets(shapes: Shapes, used: NDArray[np.int64], most_lines: int) -> NDArray[np.int64]:
+def _apart(between: NDArray[np.float64], number: NDArray[np.int64], gpu: GpuSpec, warps: int) -> NDArray[np.bool_]:
+    """Return which stores, of those that follow one to the same lines, are sent apart from it: bool [stores].
+
+    between  lines that another warp's store of the same kind takes
+    number   how many follow one to the same lines up to this one
+    """
+    parts, most = gpu.sm.sub_partitions, gpu.l1.joined_lines
+    if warps <= parts:
+        return between * warps >= most
+    full = np.clip((between - 1) * parts / (most - parts), 0.0, 1.0)
+    share: NDArray[np.float64] = full**gpu.l1.joined_growth
+    return (number * _GOLDEN) % 1.0 < share
+
+
+def _line_sets(shapes: Shapes, used: NDArray[np.int64], below: int) -> NDArray[np.int64]:
     """Return a number of the set of lines that each of the shapes `used` touches, counted from the record's base; int64
-    [shapes], -1 for more than `most_lines` lines and for other shapes."""
+    [shapes], -1 for as many lines as `below` and more and for other shapes."""
     coalesced, numbers = shapes.coalesced, dict[tuple[int, ...], int]()
     found = np.full(len(shapes.pc), -1, np.int64)
-    for shape in used[coalesced.lines[used] <= most_lines].tolist():
+    for shape in used[coalesced.lines[used] < below].tolist():
         sectors = coalesced.sector_offset[coalesced.sector_start[shape] : coalesced.sector_start[shape + 1]]
         lines = tuple(np.unique(sectors // SECTORS_PER_LINE).tolist())
         found[shape] = numbers.setdefault(lines, len(numbers))

@@ -2,7 +2,8 @@
 
 It works on one load after another, and beside them on one store or reduction after another, at a number of bytes a
 cycle, and a number of requests to L2 a cycle of loads: rows of 32 or 64 bytes take it as long as whole lines would at
-that rate, and rows that begin in the midst of a sector up to four times as long (tests/records/h200_tma_rows.json). The unit holds a few stores; while it does, no other can issue.
+that rate, and rows that begin in the midst of a sector up to four times as long (tests/records/h200_tma_rows.json).
+The unit holds a few stores; while it does, no other can issue.
 
 What comes from L2 and DRAM takes of the SM's share of their bandwidth (`share`), as ordinary loads do. A load waits
 where that was used up before it, but is not stretched over all of it: SMs that wait for their loads come one after

@@ -53,17 +53,35 @@ def test_what_is_written_again_is_sent_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("store", "stride", "bytes_each", "sectors"), [(STORE, 32, 4, 32), (WIDE, 32, 8, 32), (HALF, 4, 2, 4)]
+    ("store", "stride", "bytes_each", "warps", "joined"),
+    [
+        (STORE, 64, 4, 1, True),
+        (STORE, 128, 4, 1, False),
+        (STORE, 32, 4, 3, True),
+        (STORE, 32, 4, 4, False),
+        (WIDE, 32, 8, 4, False),
+        (HALF, 12, 2, 4, True),
+        (HALF, 16, 2, 4, False),
+        (STORE, 28, 4, 4, True),
+    ],
 )
-def test_stores_to_eight_lines_and_of_two_bytes_are_sent_apart(
-    store: int, stride: int, bytes_each: int, sectors: int
+def test_stores_are_joined_where_others_to_fewer_than_32_lines_lie_between(
+    store: int, stride: int, bytes_each: int, warps: int, joined: bool
 ) -> None:
-    cost = served([(store, piece(number, stride, bytes_each)) for number in range(2)]).cost
-    assert cost.l2_sectors.tolist() == [sectors, sectors]
+    """Lines of a store times warps, one a sub-partition; those of two bytes count twice."""
+    pieces = [(store, piece(number, stride, bytes_each)) for number in range(2)]
+    trace = warp_trace(4, {0: [pieces] * warps})
+    cost = serve(PROGRAM, launch(threads=32 * warps), trace, GPU, 65536, 1).cost
+    sectors = len({place >> 5 for place in piece(0, stride, bytes_each)})
+    second = cost.l2_sectors.tolist()[1::2]
+    assert (max(second) < sectors) == (min(second) < sectors) == joined
 
 
-def test_no_more_than_eight_are_sent_together() -> None:
-    """Ten stores of four bytes to two sectors in turn: the last two would find their sectors among those of the first
-    eight."""
-    accesses: Accesses = [(STORE, [number % 2 * 32 + number // 2 * 4] * 32) for number in range(10)]
-    assert served(accesses).cost.l2_sectors.tolist() == [1, 1, 0, 0, 0, 0, 0, 0, 1, 1]
+@pytest.mark.parametrize(("stride", "apart"), [(4, 0), (8, 5), (16, 28), (24, 60), (28, 79), (32, 100)])
+def test_with_more_warps_a_share_is_sent_apart(stride: int, apart: int) -> None:
+    """Of four times the lines less one by 28, to the power of 1.5."""
+    pieces = [(STORE, piece(number, stride)) for number in range(2)]
+    trace = warp_trace(4, {0: [pieces] * 1000})
+    sent = serve(PROGRAM, launch(threads=1024), trace, GPU, 65536, 1).cost.l2_sectors.tolist()[1::2]
+    most = max(sent)
+    assert sum(one == most for one in sent) / 10 == pytest.approx(apart if stride > 4 else 100, abs=0.5)
