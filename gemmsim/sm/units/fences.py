@@ -42,7 +42,10 @@ def fence(sm: Sm, warp: Warp, row: Instruction, now: int) -> None:
         if arrives > memory.question and (arrives < ends or memory.unacknowledged):
             memory.question = max(arrives, ends)
             memory.unacknowledged = 0
-        arrives = max(arrives, max(memory.question, memory.l2_stores.next_free) + takes)
+        asks = memory.question
+        if memory.l2_stores.next_free > now:
+            asks = max(asks, memory.l2_stores.next_free)
+        arrives = max(arrives, asks + takes)
     warp.done = ceil(arrives + row.fence_cycles)
 
 
