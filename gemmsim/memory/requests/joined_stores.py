@@ -7,8 +7,8 @@ stores of one and two bytes a lane count twice (own microbenchmark, tests/record
 the sub-partitions reach L1 in turn, and what was stored to waits there until stores to `L1.joined_lines` others have
 come. Where a sub-partition has several warps, another one's stores come between by chance, the more often the more
 lines are stored to: without a pause between the stores of a warp as often as `L1.joined_lines` would be filled, with
-multiplications between them less. Here a share of the stores is sent apart: the power `L1.joined_growth` of how full
-four warps make it.
+multiplications between them, and in kernels that load and compute, less. Here a share of the stores is sent apart: the
+power `L1.joined_growth` of how full four warps make it.
 
 Stores of different warps to the same sectors are joined there, too, and those of kernels that load what they store
 before: of study records 0.13 to 0.9 of the sectors are sent that are sent here. That is not modelled.

@@ -77,11 +77,11 @@ def test_stores_are_joined_where_others_to_fewer_than_32_lines_lie_between(
     assert (max(second) < sectors) == (min(second) < sectors) == joined
 
 
-@pytest.mark.parametrize(("stride", "apart"), [(4, 0), (8, 5), (16, 28), (24, 60), (28, 79), (32, 100)])
+@pytest.mark.parametrize(("stride", "apart"), [(4, 0), (8, 0), (16, 8), (24, 36), (28, 63), (32, 100)])
 def test_with_more_warps_a_share_is_sent_apart(stride: int, apart: int) -> None:
-    """Of four times the lines less one by 28, to the power of 1.5."""
+    """Of four times the lines less one by 28, to the power of 3."""
     pieces = [(STORE, piece(number, stride)) for number in range(2)]
     trace = warp_trace(4, {0: [pieces] * 1000})
     sent = serve(PROGRAM, launch(threads=1024), trace, GPU, 65536, 1).cost.l2_sectors.tolist()[1::2]
     most = max(sent)
-    assert sum(one == most for one in sent) / 10 == pytest.approx(apart if stride > 4 else 100, abs=0.5)
+    assert sum(one == most for one in sent) / 10 == pytest.approx(apart if stride > 4 else 100, abs=0.6)
