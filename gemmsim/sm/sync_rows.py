@@ -54,6 +54,7 @@ class SyncRows:
         kinds = [row_of(i).kind for i in program.instructions]
         self._barrier = np.array([kind is Kind.BARRIER for kind in kinds], bool)
         self._copy = np.array([kind is Kind.BULK_COPY for kind in kinds], bool)
+        self._fence = np.array([kind is Kind.MEMORY_FENCE for kind in kinds], bool)
         self._wait = np.array(["PHASECHK" in i.modifiers for i in program.instructions], bool)
         self._initialises = np.array(["EXCH" in i.modifiers for i in program.instructions], bool) & ~self._copy
         if self._syncs is None:
@@ -178,7 +179,7 @@ class SyncRows:
             "gate": gate,
             "counts": self._completes(rows),
             "more": numbers[place] - 1 - within,
-            "amount": np.where(self._barrier[pc], threads, s.bytes[rows]),
+            "amount": np.where(self._barrier[pc], threads, np.where(self._fence[pc], 1, s.bytes[rows])),
             "l2_sectors": self._sectors[rows, 0],
             "dram_sectors": self._sectors[rows, 1],
             "merged_sectors": self._sectors[rows, 2],

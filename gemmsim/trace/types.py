@@ -197,7 +197,7 @@ class SmShare:
 
 @dataclass(frozen=True)
 class Syncs:
-    """What the warps of a trace did at mbarriers and at barriers whose number or count is computed, and bulk copies.
+    """What warps did at mbarriers, at barriers whose number or count is computed, and at fences; and bulk copies.
 
     Rows start[w]:start[w + 1] are those of warp w, in program order. An instruction that reaches several barriers has a
     row for each; one that no thread executes, or a check of a phase that found it incomplete, has none.
@@ -206,13 +206,11 @@ class Syncs:
     at       int64 [rows] position in the warp's stream of the instruction
     order    int64 [rows] ascending in the order in which all warps did these things
     barrier  int64 [rows] number of the mbarrier, address / 8 in the cluster's window; number of a barrier of the block;
-             -1 of a bulk store
+             -1 of a bulk store or a fence
     phase    int64 [rows] of an mbarrier, the phase to which an arrival or a copy belongs, or for which a wait waited:
              how many had ended before it, -1 where the wait was for none; of a barrier, for how many threads it waits
-    bytes    int64 [rows] bytes that a bulk copy moves
-    records  int64 [rows] memory records that it left
-    tensor_map  int64 [rows] address of the tensor map that a copy of a tile uses, else 0
-    requests  int64 [rows] requests to L2 of a bulk copy: see `gemmsim.trace.engine.bulk_copies.requests_of`
+    bytes, records, requests, tensor_map  int64 [rows] of a bulk copy: bytes that it moves, memory records that it left,
+             requests to L2 (`gemmsim.trace.engine.bulk_copies.requests_of`), address of its tensor map, 0 without one
     """
 
     start: NDArray[np.int64]

@@ -191,8 +191,10 @@ def test_sectors_of_a_tile() -> None:
     assert trace.syncs is not None
     copies = trace.syncs.bytes > 0
     assert (trace.syncs.bytes[copies].tolist(), trace.syncs.records[copies].tolist()) == ([8192], [len(moves)])
-    # init, arrival, copy; and both warps wait for phase 0
-    assert sorted(trace.syncs.phase.tolist()) == [0, 0, 0, 0, 0]
+    # init, arrival, copy, and both warps wait for phase 0; and two fences
+    fences = [one.opcode == "MEMBAR" for one in program.instructions]
+    assert trace.executed[0, fences].sum() == 2
+    assert sorted(trace.syncs.phase.tolist()) == [0, 0, 0, 0, 0, 0, 0]
 
 
 def test_bytes_that_are_expected_and_never_come() -> None:

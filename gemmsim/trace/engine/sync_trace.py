@@ -44,5 +44,5 @@ def note_sync(context, op, barrier, phase, size, records, tensor_map):
 
 @subroutine(NOTHING, ADDRESS, ADDRESS)
 def note_fence(context, op):
-    """Append a row for a memory fence that a thread executes: one without a barrier, and with a byte."""
-    note_sync(context, op, np.int64(words.NO_BARRIER), np.int64(0), np.int64(1), np.int64(0), np.uint64(0))
+    """Append a row for a memory fence that a thread executes."""
+    note_sync(context, op, np.int64(words.NO_BARRIER), np.int64(0), np.int64(0), np.int64(0), np.uint64(0))
