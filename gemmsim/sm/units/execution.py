@@ -14,7 +14,7 @@ class Sync(Record):
             registers, the number of the barrier
     counts  whether the phase needs it to be complete
     more    how many rows of the same execution follow
-    amount  bytes that a bulk copy moves; of such a BAR, for how many warps it waits; 1 of a fence that a thread executes
+    amount  bytes that a bulk copy moves; of such a BAR, for how many warps it waits; 1 of a fence that runs
     lines, requests  of a bulk copy: lines of memory that it reads or writes, whole or in part; and its requests to L2
     l2_sectors, dram_sectors  sectors of a bulk copy that go to L2 and that DRAM reads for this SM
     merged_sectors, dram_shared  of `l2_sectors`, those that may come with another SM's request; whether DRAM reads some
