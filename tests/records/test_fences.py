@@ -78,7 +78,16 @@ class _Fences(Observer):
             self.at.append(cycle)
 
 
-@pytest.mark.parametrize("row", [row for row in RECORD["rings"] if row[0] > 1 or row[1] == 2048], ids=str)
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param(
+            row, marks=pytest.mark.slow if row[:2] in ([2, 16384], [4, 16384], [2, 32768]) else (), id=str(row)
+        )
+        for row in RECORD["rings"]
+        if row[0] > 1 or row[1] == 2048
+    ],
+)
 def test_fences_beside_bulk_copies(row: list[Any]) -> None:
     """They wait for those under way. With a ring of one large copy they last one here, and nearly two on an H200."""
     stages, size, blocks, _, _, measured = row

@@ -66,11 +66,13 @@ def test_tiles_that_lie_over_each_other() -> None:
 @pytest.mark.parametrize(
     "row",
     [
-        row
+        # What takes one SM so many requests takes all as many; of these two are looked at by default.
+        pytest.param(
+            row, marks=pytest.mark.slow if row[5] == 132 and row[:2] not in ([2000, 0], [4096, 48]) else (), id=str(row)
+        )
         for row in RECORD["unaligned"]
         if row[3] == 256 and (row[2], row[5]) != (32, 132) and (row[0] in (2000, 4128) or row[1] in (16, 48, 64))
     ],
-    ids=str,
 )
 def test_rows_that_begin_in_the_midst_of_a_sector_take_several_requests(row: list[Any]) -> None:
     """With a request for each line, rows of 128 bytes had taken one SM up to 512 cycles that take an H200 1024."""
