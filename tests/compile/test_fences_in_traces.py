@@ -7,6 +7,9 @@ import pytest
 
 from gemmsim import api
 from gemmsim.calls.launches import launch_spec
+from gemmsim.trace.execute import Executor
+from gemmsim.trace.lower.context import CONTROL_NUMBER
+from gemmsim.trace.micro import DETAIL, INSTRUCTION, MEMORY_FENCE, OP
 
 SOURCE = """
 extern "C" __global__ void some(int* a, int n, int last) {
@@ -21,6 +24,9 @@ extern "C" __global__ void some(int* a, int n, int last) {
             asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" :: "r"(there) : "memory");
         }
     }
+}
+extern "C" __global__ void all(int* a, int n, int last) {
+    for (int i = 0; i < n; ++i) { a[blockIdx.x * 64 + threadIdx.x] = i; __threadfence(); }
 }
 """
 
@@ -38,3 +44,17 @@ def test_only_warps_with_an_active_thread_fence(last: int, warps: int, blocks: i
     warp = np.repeat(np.arange(len(trace.syncs.start) - 1), np.diff(trace.syncs.start))
     fenced = warp[fences[trace.pc[trace.pc_start[warp] + trace.syncs.at]]]
     assert np.bincount(fenced, minlength=2)[:2].tolist() == [3] * warps + [0] * (2 - warps)
+
+
+@pytest.mark.parametrize("kernel", ["some", "all"])
+def test_a_slice_keeps_fences(kernel: str) -> None:
+    """What decides no address is left out of a slice, which is how the leader of a class of blocks is executed."""
+    launch = {"entry": kernel, "grid": 1, "block": 64, "args": ("i32[64]=0", "i32=3", "i32=1")}
+    spec = launch_spec(SOURCE, "h200", launch)
+    executor = Executor(api.compiled(spec), spec.launch_with_arrays(), 1_000_000)
+    assert executor.trace_slice is not None
+    kept = executor.trace_slice[
+        (executor.trace_slice[:, OP] == CONTROL_NUMBER["nop"]) & (executor.trace_slice[:, DETAIL] == MEMORY_FENCE)
+    ]
+    fences = [one.opcode == "MEMBAR" for one in executor.program.instructions]
+    assert set(kept[:, INSTRUCTION].tolist()) == set(np.flatnonzero(fences).tolist())

@@ -62,7 +62,7 @@ def cycles(scope: int, what: int, blocks: int, warps: int) -> float:
     ],
 )
 def test_a_loop_with_a_fence(scope: int, what: int, blocks: int, warps: int, within: float) -> None:
-    """A fence of the GPU took as long as a load from shared memory before, 29 cycles for 288 to 2055. Some loops take
+    """A fence of the GPU took as long as a load from shared memory before, 43 cycles a round for 288. Some loops take
     4 cycles more here, as the code of another compiler's version."""
     assert cycles(scope, what, blocks, warps) == pytest.approx(LOOPS[scope, what, blocks, warps], rel=within)
 

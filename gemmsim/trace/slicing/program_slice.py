@@ -46,7 +46,6 @@ def program_slice(program: MicroProgram, accesses: bool = True) -> NDArray[np.ui
     steps = [step_of(row, number, warp_rows) for number, row in enumerate(rows)]
     for row, step in zip(rows, steps, strict=True):
         step.effect |= bool(row[micro.FLAGS] & micro.ANNOUNCES)  # another block may wait for it
-        step.effect |= row[micro.OP] == _NOP and row[micro.DETAIL] == micro.MEMORY_FENCE  # the trace tells of it
     if not accesses and np.isin(program.code[:, micro.OP], _UNCOUNTED).any():
         return None
     on_stack = stack_rows(rows, steps, program.rows)
