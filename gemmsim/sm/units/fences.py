@@ -19,9 +19,9 @@ def fence(sm: Sm, warp: Warp, row: Instruction, now: int) -> None:
 
     On an H200 (own microbenchmark, tests/records/h200_fences.json) a fence waits for all that its warp has loaded.
     One of the GPU waits for what its SM has stored, too. It takes the same time on each SM where this has asked L2 for
-    nothing since the last one; else L2 is asked, which takes 116 to 338 cycles longer, by the SM and the line. Where several warps fence at the same
-    time, it takes most of them twice as long: as if one question were under way and the next shared by the others. A
-    fence beside bulk copies waits for those that have begun.
+    nothing since the last one; else L2 is asked, which takes 116 to 338 cycles longer, by the SM and the line. Where
+    several warps fence at the same time, it takes most of them twice as long: as if one question were under way and
+    the next shared by the others. A fence beside bulk copies waits for those that have begun.
     """
     sync = sm.streams[warp.stream].syncs[warp.syncs]
     warp.syncs += 1
