@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import tomllib
 from pathlib import Path
@@ -12,14 +13,18 @@ import pytest
 from click.testing import CliRunner
 from gemmsim_validate.cli.wild import command
 from gemmsim_validate.documents import render
-from gemmsim_validate.wild.document import sections
+from gemmsim_validate.records.select import replayable_cases
+from gemmsim_validate.wild.document import MADE_BY, TITLE, sections
 from gemmsim_validate.wild.extract import extracted
 from gemmsim_validate.wild.formula import evaluate, filled
 from gemmsim_validate.wild.manifest import ARCHITECTURES, read_manifest
+from gemmsim_validate.wild.measured import RECORDS, measured_section
 from gemmsim_validate.wild.outcomes import Outcome, load, merged, save
+from gemmsim_validate.wild.programs import load_runs, programs_section
 from gemmsim_validate.wild.reference import Before, decoded
 from gemmsim_validate.wild.references import REFERENCES, compare, expected
 
+import gemmsim.gpu
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.types import Argument
 
@@ -89,6 +94,20 @@ def test_the_page_says_what_has_not_been_tried(tmp_path):
     cases = read_manifest(checkout(tmp_path)[0])
     page = render.text(sections(cases, [Outcome(cases[0].id, "sm_90", "right")]))
     assert "make 1 pairs" in page and "3 of the manifest's 4 pairs have not been tried yet" in " ".join(page.split())
+
+
+def test_the_page_that_ships_says_what_needs_no_checkouts_as_it_is_today():
+    """Sections of what ran need the checkouts. Those of records, programs and the manifest can be made without them."""
+    page = (Path(__file__).parents[2] / "docs" / "compatibility.md").read_text(encoding="utf-8")
+    cases, found = read_manifest(), replayable_cases([RECORDS])
+    *ran, sources = sections(cases, [])
+    today = [measured_section(found), programs_section(load_runs()), sources]
+    head = render.markdown([], MADE_BY, TITLE)
+    assert page.startswith(head) and page.endswith(render.markdown(today, MADE_BY, TITLE).removeprefix(head))
+    assert re.findall("^## (.+)$", page, re.MULTILINE) == [one.title for one in (*ran, *today)]
+    assert "130 launches of 80 kernels" in page
+    presets = Path(gemmsim.gpu.__file__).with_name("presets").rglob("*.toml")
+    assert not any(RECORDS.name in path.read_text(encoding="utf-8") for path in presets), "the page says that none does"
 
 
 def test_a_second_run_keeps_what_it_leaves_out(tmp_path):
@@ -254,28 +273,13 @@ def test_a_bundle_of_no_kernel_is_refused(tmp_path):
         make_bundle(read_manifest(), tmp_path, tmp_path, ["nothing*"])
 
 
-def test_the_measured_kernels_are_judged():
-    from gemmsim_validate.compare.judge import Judged, Number
-    from gemmsim_validate.compare.predict import Prediction
-    from gemmsim_validate.records.select import replayable_cases
+def test_the_measured_kernels_are_those_of_the_list():
     from gemmsim_validate.wild.bundle import MEASURED
-    from gemmsim_validate.wild.measured import RECORDS, measured_section
 
     cases = replayable_cases([RECORDS])
     chosen = {kernel["name"] for kernel in tomllib.loads(MEASURED.read_text())["kernel"]}
     timed_wrongly = {"nicolaswilde_v2", "nicolaswilde_v3"}  # as V1, with which they share a cubin: to be measured again
     assert {case.name for case in cases} == chosen - timed_wrongly and len(chosen) == 82
     assert len(cases) == 130 and all(case.counters and case.times for case in cases)
-    numbers = (Number("a", "exact", 10, 10, 0.0), Number("b", "exact", 11, 10, 0.1), Number("c", "noisy", 1, 2, -0.5))
-    small, large = (case for case in cases if case.name == "siboehm_shared")  # both for study
-    judged = [Judged(small, Prediction(time_us=1), Number("time", "time", 9, 10, -0.1), "rotated", numbers)]
-    judged.append(Judged(large, Prediction(error="no"), None, "", ()))
-    section = measured_section(judged)
-    assert section.table is not None
-    assert section.table.rows[0][1:] == ("1 of 2", "b +10.0 %", "9.0", "10.0", "-10.0")
-    assert section.table.rows[1][1:3] == ("-", "no")
-    assert "Without wgmma: 2 launches, 1 of 2 exact counters" in section.text[0]
-    assert "10.0 % on average" in section.text[0] and "With wgmma" not in section.text[0]
-    (matmul,) = (case for case in cases if case.id.startswith("deepgemm_fp8"))
-    section = measured_section([*judged, Judged(matmul, Prediction(time_us=1), None, "", numbers)])
-    assert "With wgmma: 1 launches, 1 of 2 exact counters" in section.text[0]
+    matmuls = [case for case in cases if case.name == "siboehm_shared"]  # at 1024 and at 2048
+    assert measured_section(matmuls).text[0].startswith("2 launches of 1 kernels that others wrote")

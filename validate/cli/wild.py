@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from gemmsim.support.errors import GemmsimError
 
 from .options import emit, jobs_option, output_option
-
-if TYPE_CHECKING:
-    from ..documents.sections import Section
 
 FORMATS = ("text", "md")
 LIMIT_S = 300.0  # of a case on all its architectures
@@ -46,14 +42,16 @@ def command(
     """Compile and run kernels of public repositories, and compare their results with NumPy's.
 
     The manifest names repositories, commits and launches. Nothing is downloaded: take the checkouts yourself. With
-    --results, pairs of a kernel and an architecture that this run leaves out keep their former outcome. The page (md)
-    also predicts the launches in validate/records/h200_foreign. Exit status 1 if a result is wrong.
+    --results, pairs of a kernel and an architecture that this run leaves out keep their former outcome. Exit status 1
+    if a result is wrong.
     """
     from gemmsim.support.processes import available_cpus
 
     from ..documents import render
-    from ..wild.document import TITLE, sections
+    from ..records.select import replayable_cases
+    from ..wild.document import MADE_BY, TITLE, sections
     from ..wild.manifest import ARCHITECTURES, FOLDER, read_manifest
+    from ..wild.measured import RECORDS, measured_section
     from ..wild.outcomes import WRONG, Outcome, load, merged, save
     from ..wild.processes import run_all
     from ..wild.programs import load_runs, programs_section
@@ -87,20 +85,6 @@ def command(
     outcomes = together()
     parts = sections(every, outcomes)
     if form == "md" and manifest is None:
-        parts[-1:-1] = [_measured(jobs or available_cpus()), programs_section(load_runs())]
-    made_by = "gemmsim-validate wild --root CHECKOUTS --format md"
-    emit(render.markdown(parts, made_by, TITLE) if form == "md" else render.text(parts), output)
+        parts[-1:-1] = [measured_section(replayable_cases([RECORDS])), programs_section(load_runs())]
+    emit(render.markdown(parts, MADE_BY, TITLE) if form == "md" else render.text(parts), output)
     return 1 if any(one.status == WRONG for one in outcomes) else 0
-
-
-def _measured(jobs: int) -> Section:
-    """Predict the launches of foreign kernels that an H200 ran, and return the section about them."""
-    from gemmsim.compile import default_cache
-
-    from ..compare.judge import judge_all
-    from ..compare.predict import predict_all
-    from ..records.select import replayable_cases
-    from ..wild.measured import RECORDS, measured_section
-
-    cases = replayable_cases([RECORDS])
-    return measured_section(judge_all(cases, predict_all(cases, default_cache().folder / "predictions", jobs)))

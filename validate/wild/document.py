@@ -11,6 +11,7 @@ from .manifest import ARCHITECTURES, Case
 from .outcomes import NOT_COMPILED, REFUSED, RIGHT, WRONG, Outcome
 
 TITLE = "Compatibility"
+MADE_BY = "gemmsim-validate wild --root CHECKOUTS --results RESULTS --format md"
 _VARIES = re.compile(r"0x[0-9a-fA-F]+|\d+(\.\d+)?")  # numbers in reasons, which do not make them different ones
 
 
