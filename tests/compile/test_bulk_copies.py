@@ -171,7 +171,11 @@ def test_a_place_at_which_the_gpu_stops(place: tuple[int, int], entry: str, said
 
 
 def test_sectors_of_a_tile() -> None:
-    """The tile of 64 x 64 halves at (48, 64) of 90 x 120 has 42 rows of 112 bytes, 16-byte aligned, in the array."""
+    """The tile of 64 x 64 halves at (48, 64) of 90 x 120 has 42 rows of 112 bytes, 16-byte aligned, in the array.
+
+    The first begins with a line, each next one 16 bytes further before one. Those that do so 0, 16, 96 and 112 bytes
+    behind a line's begin take two requests (whole sectors of one line, half a sector), the others three.
+    """
     array, tensor_map, where = prepared("over")
     out = Argument("u8", (8192,), np.zeros(8192, np.uint8))
     args = (array, where, out, Argument("i32", (), 8192))
@@ -191,6 +195,7 @@ def test_sectors_of_a_tile() -> None:
     assert trace.syncs is not None
     copies = trace.syncs.bytes > 0
     assert (trace.syncs.bytes[copies].tolist(), trace.syncs.records[copies].tolist()) == ([8192], [len(moves)])
+    assert start % 128 == 0 and trace.syncs.requests[copies].tolist() == [5 * (4 * 2 + 4 * 3) + 2 * 2]
     # init, arrival, copy, and both warps wait for phase 0; and two fences
     fences = [one.opcode == "MEMBAR" for one in program.instructions]
     assert trace.executed[0, fences].sum() == 2
