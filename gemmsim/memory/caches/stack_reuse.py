@@ -20,7 +20,6 @@ from gemmsim.memory.caches.l2 import replay_l2
 from gemmsim.memory.grid.l1_requests import L1Requests
 from gemmsim.memory.grid.residents import Residents
 from gemmsim.memory.requests.cache_operations import READ, WRITE
-from gemmsim.memory.requests.coalescer import LINE_BYTES
 
 _SECTORS_OF_MASK = np.array([mask.bit_count() for mask in range(16)])
 
@@ -74,7 +73,7 @@ def stack_traffic(
         )
         beside = blocks * members[number] / members.max()  # blocks that are resident when those of the group are
         share = min(1.0, counted[number] / beside)
-        own = replace(l2, size_bytes=max(int(l2.size_bytes * share), l2.ways * l2.partitions * LINE_BYTES))
+        own = replace(l2, size_bytes=int(l2.size_bytes * share))  # `replay_l2` has at least a set of it
         found = replay_l2(asked, np.zeros(count, np.int64), own, np.array([number % l2.partitions]))
         missed += times[number] * np.bincount(request, found.missed, len(made))
         written += times[number] * found.written_back

@@ -9,12 +9,13 @@ import pytest
 from trace_builder import launch, program, warp_trace
 
 from gemmsim.gpu.load import load_gpu
-from gemmsim.memory.requests.generic import split_by_space
+from gemmsim.memory.requests.generic import order_of, split_by_space
 from gemmsim.memory.serve import serve
 from gemmsim.memory.types import Traffic
 from gemmsim.sm.instructions import instruction_table
 from gemmsim.sm.streams import RecordedStreams
 from gemmsim.trace.types import WarpTrace
+from gemmsim.trace.words import RANK_SHIFT, REMOTE_BASE
 
 GPU = load_gpu("h200")
 GLOBAL, SHARED, LOCAL = 0x7F00_0000_0000, 0x400, 0x7E00_0000_0000
@@ -112,3 +113,9 @@ def test_numbers_behind_the_program_stand_for_its_instructions() -> None:
         LD: "global", ST: "shared", 4: "shared", 5: "local",
     }  # fmt: skip
     assert split.trace.executed.tolist() == [[2, 0, 0, 2, 1, 1]]
+
+
+def test_the_order_of_records_of_one_execution() -> None:
+    """Global memory, the block's own shared memory, that of each block of the cluster by its rank, local memory."""
+    ranks = [REMOTE_BASE + (rank << RANK_SHIFT) + SHARED for rank in (0, 1, 2, 3, 15)]
+    assert order_of(np.array([GLOBAL, SHARED, *ranks, LOCAL], np.uint64)).tolist() == [0, 1, 2, 3, 4, 5, 17, 1 << 32]

@@ -127,7 +127,8 @@ def test_a_last_use_brings_no_line() -> None:
     ("lines", "misses", "written"), [(64, 0, 0.0), (65, 65, 2 * 65 - 64), (200, 200, 2 * 200 - 64)]
 )
 def test_a_block_has_its_share_of_l2(lines: int, misses: int, written: float) -> None:
-    """A group of one block stores its lines and then loads and stores each. It has an eighth of 512 lines."""
+    """A group of one block stores its lines and then loads and stores each. It has an eighth of 512 lines. That is a
+    set of 64 ways, and less than a set no share has."""
     l2 = replace(GPU.l2, size_bytes=512 * 128, ways=64, partitions=1, fetch_bytes=32)
     first = np.arange(lines)
     line = np.concatenate([first, np.repeat(first, 2)])
@@ -144,3 +145,4 @@ def test_a_block_has_its_share_of_l2(lines: int, misses: int, written: float) ->
     assert found.written_share == pytest.approx(written / (2 * lines))
     half = stack_traffic(asked, made, group, l2, 4)
     assert half.missed.sum() == (4 * misses if lines > 128 else 0)
+    assert stack_traffic(asked, made, group, l2, 512).missed.tolist() == found.missed.tolist()

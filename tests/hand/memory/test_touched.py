@@ -13,7 +13,7 @@ from requests_builder import coalesced_of, requests_of
 from gemmsim.memory.grid.l1_requests import L1Requests
 from gemmsim.memory.grid.marks import alike
 from gemmsim.memory.grid.sector_lists import Sectors
-from gemmsim.memory.grid.touched import touched
+from gemmsim.memory.grid.touched import touched, whole_lines
 from gemmsim.memory.requests.cache_operations import READ, READ_PAST_L1, WRITE
 from gemmsim.memory.requests.coalescer import Coalesced
 
@@ -63,6 +63,25 @@ def hold(requests: L1Requests, coalesced: Coalesced, unit: int) -> None:
     for every_nth in (1, 3, 50):
         for name, column in vars(every_one_of(whole, every_nth)).items():
             assert column.tolist() == getattr(marked.every(unit, every_nth, 5), name).tolist(), (every_nth, name)
+
+
+@pytest.mark.parametrize(
+    ("sectors", "whole"),
+    [
+        ([0, 1, 2, 3], True),
+        ([0, 1, 2, 3, 8, 9, 10, 11], True),
+        ([0, 1, 2], False),
+        ([0, 1, 2, 4], False),
+        ([1, 2, 3, 4], False),  # of two lines
+        ([0, 1, 2, 3, 4, 5, 6, 8], False),
+    ],
+)
+def test_whether_every_request_touches_whole_lines(sectors: list[int], whole: bool) -> None:
+    """That of another shape, which is used or not, touches half a line."""
+    coalesced, zero = coalesced_of([sectors, [0, 1]]), np.zeros(2, np.int64)
+    for shape, found in (([0, 0], whole), ([0, 1], False)):
+        requests = requests_of(4 * np.arange(2), np.array(shape), zero, np.arange(2), 1, 1)
+        assert whole_lines(requests, coalesced) is found
 
 
 @pytest.mark.parametrize("unit", [1, 2, 4, 8, 16, 32])
