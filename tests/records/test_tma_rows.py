@@ -13,8 +13,8 @@ from timed import timing
 RECORD: dict[str, Any] = json.loads(Path(__file__).with_name("h200_tma_rows.json").read_text(encoding="utf-8"))
 SOURCE = (Path(__file__).parents[1] / "sources" / "tma_rows.cu").read_text(encoding="utf-8")
 OWN = [row for row in RECORD["tiles"] if row[4] == row[1] and row[2] == 4 and row[5] == 8]  # blocks that share nothing
-# How many tiles both launches have: whole turns of the ring, and of the places that tiles come from. Some of the rows that
-# are left to `make slow` take longer to begin.
+# How many tiles both launches have: whole turns of the ring, and of the places that tiles come from. Some of the rows
+# that are left to `make slow` take longer to begin.
 TILES = (100, 200) if os.environ.get("GEMMSIM_SLOW") == "1" else (32, 64)
 
 

@@ -291,10 +291,10 @@ def ends_of_loads(*maps: int, own: bool = False, blocks: int = 1) -> list[int]:
 
 
 def test_an_sm_fetches_each_map_that_it_is_given_once() -> None:
-    """The first load with each of two maps takes 50 cycles longer, in the first block alone."""
+    """The first load with each of three maps takes 50 cycles longer, in the first block alone."""
     usual = ends_of_loads(0)[0]
     assert usual == 10 + 300 + 20
-    assert ends_of_loads(1, 1, 2, 1, blocks=2) == [usual + 50, usual, usual + 50, usual, *[usual] * 4]
+    assert ends_of_loads(1, 1, 2, 1, 3, blocks=2) == [usual + 50, usual, usual + 50, usual, usual + 50, *[usual] * 5]
 
 
 def test_each_block_fetches_the_maps_that_it_makes() -> None:

@@ -54,6 +54,17 @@ def test_a_cycle_without_an_issue_is_free_for_both_banks() -> None:
     assert held(ports, range(14, 60), EVEN) == []
 
 
+@pytest.mark.parametrize(("returns", "cycles"), [(Writes(3, 0, 0), 3), (Writes(0, 3, 0), 3), (Writes(2, 1, 1), 3)])
+def test_what_a_load_writes_in_cycles_without_an_issue(returns: Writes, cycles: int) -> None:
+    """A register a bank and cycle, pairs before others. With a free cycle less the last one is left."""
+    for free, left in ((cycles, False), (cycles - 1, True)):
+        ports = Ports()
+        ports.expect(13, returns)
+        held(ports, range(1, 12), PAIR)  # up to cycle 15
+        ports.write(12 + free, PAIR)  # nothing is written in the `free` cycles from 16 on
+        assert held(ports, range(13 + free, 32), PAIR) == ([30, 31] if left else [])
+
+
 def test_two_pairs_need_two_cycles() -> None:
     ports = Ports()
     ports.expect(13, Writes(0, 0, 2))
