@@ -27,7 +27,8 @@ FOLDERS = {
     "tests/flow/test_launches.py tests/flow/test_cluster_launches.py tests/compile/test_sampling.py",
     "trace/steady": "tests/hand/trace/test_steady_parts.py tests/hand/trace/test_steady_waits.py tests/hand/trace "
     "tests/flow/test_steady_loops.py tests/flow/test_steady_tiles.py",
-    "trace/engine/bulk_copies.py": "tests/compile/test_bulk_copies.py tests/compile/test_fences_in_traces.py",
+    "trace/engine/bulk_copies.py": "tests/hand/trace/test_bulk_requests.py tests/compile/test_bulk_copies.py "
+    "tests/flow/test_multicast_addresses.py tests/flow/test_clusters.py",
     "sm/units": "tests/hand/sm",
     "analysis": "tests/hand/analysis tests/hand/checks tests/hand/report",
     "sweeps": "tests/hand/sweeps tests/flow/test_sweep_run.py",

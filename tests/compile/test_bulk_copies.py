@@ -18,6 +18,7 @@ from gemmsim.launch.tensor_maps import Tile, encoded
 from gemmsim.support.errors import GemmsimError
 from gemmsim.trace.blocks.choice import plan
 from gemmsim.trace.blocks.classes import classes_of
+from gemmsim.trace.engine import trace_buffers
 from gemmsim.trace.execute import Executor
 from gemmsim.trace.stopped import Stopped
 from gemmsim.trace.types import Address, Argument, Launch, Packed, active_lanes
@@ -269,3 +270,36 @@ def test_classes_of_blocks_whose_tiles_leave_the_array_sooner_or_later() -> None
     classes = classes_of(executor)
     assert classes is not None
     assert sorted(one.members.tolist() for one in classes) == [[0, 1], *([block] for block in range(2, 8))]
+
+
+def copies_of(entry: str, name: str) -> tuple[list[int], list[int], list[int], int]:
+    """What a copy of a tile leaves in the trace: its bytes, records and requests, and how many records there are."""
+    array, tensor_map, where = prepared(name)
+    dtype, _, box, swizzle, steps, at = TILES[name]
+    size = loaded(np.asarray(array.value), box, swizzle, steps, at).size
+    tile = Argument("u8", (size,), np.zeros(size, np.uint8))
+    if entry.startswith("store"):
+        tile = Argument(dtype, (size // 2,), numbers(dtype, (size // 2,), 2))
+    launch = Launch((1, 1, 1), (64, 1, 1), (array, where, tile, Argument("i32", (), size)), size, (tensor_map, 1, 2, 3))
+    program = cuda_program(FILE, entry, "sm_90")
+    trace = Executor(program, launch, 2_000_000).run([0]).trace
+    assert trace.syncs is not None
+    copies = np.flatnonzero(trace.syncs.bytes)
+    moves = sum(program.instructions[pc].opcode in ("UTMALDG", "UTMASTG") for pc in trace.record_pc)
+    fields = (trace.syncs.bytes, trace.syncs.records, trace.syncs.requests)
+    return *(one[copies].tolist() for one in fields), moves  # type: ignore[return-value]
+
+
+def test_a_stored_tile_is_noted_as_a_loaded_one_is() -> None:
+    """Each of the 42 rows of `test_sectors_of_a_tile` touches four sectors, so that a record has eight rows."""
+    loaded_tile, stored_tile = copies_of("load2", "over"), copies_of("store2", "over")
+    assert loaded_tile == stored_tile
+    assert stored_tile == ([8192], [6], [104], 6)
+
+
+@pytest.mark.parametrize("capacity", [64, 16384])
+def test_room_for_the_records_of_a_copy_is_made_before_it(capacity: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """256 rows of 256 bytes have eight sectors each, so that four of them are a record: 64, behind those of loads."""
+    monkeypatch.setattr(trace_buffers, "_FIRST_CAPACITY", capacity)
+    monkeypatch.setitem(TILES, "large", ("u8", (256, 512), (256, 256), "none", (1, 1), (0, 256)))
+    assert copies_of("load2", "large") == ([65536], [64], [512], 64)

@@ -107,9 +107,11 @@ def test_half_precision_other_architectures(name: str, dtype: str, arch: str) ->
     run(name, arch, (67, 43, 21), 1.5, 0.5, dtype)
 
 
-@pytest.mark.parametrize("arch", ["sm_80", pytest.param("sm_120", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("arch", ["sm_80", "sm_120"])
 @pytest.mark.parametrize("name", HALF_RUNGS)
 def test_half_precision_tunables(name: str, arch: str) -> None:
+    """The loop over K is that of `warptiled`, of which a depth is changed by default."""
     run(name, arch, (67, 136, 24), 1.5, 0.5, "f16", bk=8)
 
 

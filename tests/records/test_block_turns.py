@@ -21,6 +21,7 @@ BEGIN_US = 2.5  # of what is predicted for `turns.cu`, before the first step and
 WORK_CYCLES = 944  # that one block of 256 threads with 64 multiply-adds (KIND 0) works behind its barrier, measured
 LAUNCH_US, COLD_LAUNCH_US = 5.0, 3.0  # of what was measured for `block_tiles.cu`, in a launch between two events
 TOO_SLOW = ([[16, 16, 16, 1, 1], 2], [[8, 8, 8, 1, 1], 4])
+BETWEEN = ([[16, 16, 16, 1, 1], 3], [[16, 16, 16, 1, 1], 8], [[8, 8, 8, 1, 1], 8], [[8, 8, 8, 1, 1], 16])
 TEN_PERCENT_OFF = pytest.mark.xfail(strict=True, reason="8 to 10 % too slow from L2 (deviation 48)")
 TURN_ROWS = {tuple(row[:6]): row[6:] for row in TURNS["rows"]}
 
@@ -107,13 +108,16 @@ def test_tiles_of_blocks_that_compete(row: list[Any]) -> None:
     assert predicted_us(tile, resident, m, n, "cold") == pytest.approx(from_dram - COLD_LAUNCH_US, rel=off)
 
 
+def marks_of_short(row: list[Any]) -> tuple[pytest.MarkDecorator, ...]:
+    """Of tiles of 8 and 16 some numbers of blocks lie between others."""
+    if row[:2] in TOO_SLOW:
+        return (TEN_PERCENT_OFF,)
+    return (pytest.mark.slow,) if row[:2] in BETWEEN else ()
+
+
 @pytest.mark.parametrize(
     "row",
-    [
-        pytest.param(row, marks=TEN_PERCENT_OFF if row[:2] in TOO_SLOW else (), id=str(row))
-        for row in TILES["short_rows"]
-        if row[1] != 1
-    ],
+    [pytest.param(row, marks=marks_of_short(row), id=str(row)) for row in TILES["short_rows"] if row[1] != 1],
 )
 def test_tiles_of_short_steps(row: list[Any]) -> None:
     """Where blocks compute for less time than DRAM takes, nearly all of them wait for it."""
