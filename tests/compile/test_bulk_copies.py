@@ -297,9 +297,15 @@ def test_a_stored_tile_is_noted_as_a_loaded_one_is() -> None:
     assert stored_tile == ([8192], [6], [104], 6)
 
 
-@pytest.mark.parametrize("capacity", [64, 16384])
-def test_room_for_the_records_of_a_copy_is_made_before_it(capacity: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_room_for_the_records_of_a_copy_is_made_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """256 rows of 256 bytes have eight sectors each, so that four of them are a record: 64, behind those of loads."""
-    monkeypatch.setattr(trace_buffers, "_FIRST_CAPACITY", capacity)
+    begin = trace_buffers.Buffers.__init__
+
+    def with_little_room(buffers: trace_buffers.Buffers, *args: int) -> None:
+        begin(buffers, *args)
+        for name in ("record_pc", "record_pattern", "record_base", "record_mover"):
+            setattr(buffers, name, getattr(buffers, name)[:64].copy())
+
+    monkeypatch.setattr(trace_buffers.Buffers, "__init__", with_little_room)
     monkeypatch.setitem(TILES, "large", ("u8", (256, 512), (256, 256), "none", (1, 1), (0, 256)))
     assert copies_of("load2", "large") == ([65536], [64], [512], 64)
