@@ -19,6 +19,7 @@ from gemmsim.memory.requests.cache_operations import ATOMIC
 from gemmsim.memory.serve import serve
 from gemmsim.memory.types import Traffic
 from gemmsim.support.provenance import Provenance
+from gemmsim.trace.types import Relation
 
 L2 = replace(
     load_gpu("h200").l2,
@@ -176,29 +177,58 @@ def test_steps_of_loops_that_are_not_executed_in_full() -> None:
     assert steps(requests, np.arange(4)).tolist() == [[0, 1, 2, 7], [1, 2, 2, 1], [8, 8, 8, 8]]
 
 
-def us_of(sectors: np.ndarray, times: np.ndarray, step: np.ndarray) -> float:
-    """What a warp takes that executes atomics of one lane, each `times` times, in a loop that they share."""
-    n = len(sectors)
-    none = np.zeros(n, np.int64)
+def test_steps_of_a_loop_behind_one_that_goes_round_more_often() -> None:
+    """Two loops of two atomics, which go round three times and twice, and another atomic: ten and one."""
+    none = np.zeros(5, np.int64)
     requests = L1Requests(
+        *[none] * 7, start=np.array([0, 5]), warps_per_block=1, times=np.array([3, 3, 2, 2, 1]), step=none
+    )
+    assert steps(requests, np.arange(5)).tolist() == [[0, 1, 6, 7, 10], [2, 2, 2, 2, 1], [11] * 5]
+
+
+def requests_of(sectors: np.ndarray, start: list[int], times: np.ndarray, step: np.ndarray) -> L1Requests:
+    """Atomics of one lane, in blocks of a warp that begin at `start`."""
+    none = np.zeros(len(sectors), np.int64)
+    return L1Requests(
         none,
         sectors,
         none.astype(np.int32),
-        np.full(n, ATOMIC, np.uint8),
+        np.full(len(sectors), ATOMIC, np.uint8),
         none.astype(np.int32),
         none > 0,
         none.astype(np.int32),
-        start=np.array([0, n]),
+        start=np.array(start),
         warps_per_block=1,
         times=times,
         step=step,
     )
+
+
+def us_of_each(requests: L1Requests, weight: np.ndarray, relation: Relation | None, blocks: int) -> np.ndarray:
     access = access_of(program(INTEGER).instructions[0])
     assert access is not None
     packets = packets_of(np.zeros((1, 32), np.int64), (LANE == 0)[None], np.array([True]))
     l2 = replace(L2, atomics_in_step=2)
-    us = atomic_us(requests, packets, {0: access}, times.astype(float), None, np.zeros(1, np.int64), l2)
-    return float(us @ times)
+    return atomic_us(requests, packets, {0: access}, weight, relation, np.zeros(blocks, np.int64), l2)
+
+
+def us_of(sectors: np.ndarray, times: np.ndarray, step: np.ndarray) -> float:
+    """What a warp takes that executes atomics of one lane, each `times` times, in a loop that they share."""
+    requests = requests_of(sectors, [0, len(sectors)], times, step)
+    return float(us_of_each(requests, times.astype(float), None, 1) @ times)
+
+
+@pytest.mark.parametrize("more", [1, 2, 3])
+def test_executed_blocks_without_atomics_add_nothing(more: int) -> None:
+    """Of a grid as many blocks are like the first one executed as others are each like one that has no atomics."""
+    one, none = np.ones(1, np.int64), np.zeros(1, np.int64)
+    found = []
+    for like, start in (([0] * more, [0, 1]), ([*range(more + 1), *[0] * (more - 1)], [0, 1, *[1] * more])):
+        movers = np.zeros((1, len(like)), np.int64)
+        relation = Relation(np.array(like), none.astype(np.int32), movers, none, False)
+        requests = requests_of(np.array([1 << 20]), start, one, none)
+        found.append(us_of_each(requests, np.array([float(more)]), relation, len(like)).tolist())
+    assert found[0] == found[1] and found[0][0] > 0
 
 
 @pytest.mark.parametrize("seed", range(8))
