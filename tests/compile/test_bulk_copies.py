@@ -16,6 +16,7 @@ from gemmsim.compile.cuda_kernel import compile_cuda
 from gemmsim.compile.decode import decode_cubin
 from gemmsim.launch.tensor_maps import Tile, encoded
 from gemmsim.support.errors import GemmsimError
+from gemmsim.trace import words
 from gemmsim.trace.blocks.choice import plan
 from gemmsim.trace.blocks.classes import classes_of
 from gemmsim.trace.engine import trace_buffers
@@ -298,14 +299,24 @@ def test_a_stored_tile_is_noted_as_a_loaded_one_is() -> None:
 
 
 def test_room_for_the_records_of_a_copy_is_made_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """256 rows of 256 bytes have eight sectors each, so that four of them are a record: 64, behind those of loads."""
-    begin = trace_buffers.Buffers.__init__
+    """256 rows of 256 bytes have eight sectors each, so that four of them are a record: 64. There is room for 56 behind
+    those of the loads and stores before the copy, which are counted when it asks for more."""
+    monkeypatch.setitem(TILES, "large", ("u8", (256, 512), (256, 256), "none", (1, 1), (0, 256)))
+    begin, grow = trace_buffers.Buffers.__init__, trace_buffers.Buffers.grow
+    entries, before = 64, list[int]()
 
     def with_little_room(buffers: trace_buffers.Buffers, *args: int) -> None:
         begin(buffers, *args)
         for name in ("record_pc", "record_pattern", "record_base", "record_mover"):
-            setattr(buffers, name, getattr(buffers, name)[:64].copy())
+            setattr(buffers, name, getattr(buffers, name)[:entries].copy())
+
+    def counted(buffers: trace_buffers.Buffers) -> None:
+        if buffers.counters[words.ROOM] > 0:
+            before.append(int(buffers.counters[words.RECORDS]))
+        grow(buffers)
 
     monkeypatch.setattr(trace_buffers.Buffers, "__init__", with_little_room)
-    monkeypatch.setitem(TILES, "large", ("u8", (256, 512), (256, 256), "none", (1, 1), (0, 256)))
+    monkeypatch.setattr(trace_buffers.Buffers, "grow", counted)
+    assert copies_of("load2", "large") == ([65536], [64], [512], 64)
+    entries = before[0] + 56
     assert copies_of("load2", "large") == ([65536], [64], [512], 64)
