@@ -30,8 +30,8 @@ MATRIX_RUNGS = [
     if info.dtypes == ("f16", "bf16") and name.startswith(("tensorcore", "wgmma"))
 ]
 # What is compiled once more by default, with gaps between its shared arrays, which takes longer than all else: a rung
-# with two tiles, with a ring of them, with tensor cores, with integers, and one that is CUDA C++.
-COMPILED_APART = ("tiled", "async_pipelined", "tf32_tensorcore", "igemm", "wgmma_tma")
+# with two tiles, with tensor cores, with integers, and one with a ring of tiles, which is CUDA C++.
+COMPILED_APART = ("tiled", "tf32_tensorcore", "igemm", "wgmma_tma")
 CLUSTERED = [(name, dtype) for name, dtype in RUNGS if name in ("wgmma_cluster", "wgmma_fp8")]
 
 

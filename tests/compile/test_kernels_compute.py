@@ -84,7 +84,7 @@ def test_other_tunables(name: str, tunable: str, value: int) -> None:
 def test_persistent_blocks_take_every_tile(blocks: int, group: int) -> None:
     """3 x 3 tiles for two blocks; a group of two rows leaves one of a single row. Groups of one row and of all of them
     are the simpler cases."""
-    run("persistent", "sm_90", (300, 270, 20), blocks=blocks, group=group)
+    run("persistent", "sm_80", (300, 270, 20), blocks=blocks, group=group)
 
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16"])
@@ -125,11 +125,11 @@ def test_rings_of_any_length(stages: int, depth: int) -> None:
 @pytest.mark.parametrize("sizes", [(1, 1, 1), (130, 131, 17), (130, 132, 200)])
 @pytest.mark.parametrize(
     ("splits", "atomics"),
-    [(2, 0), (16, 1), *(pytest.param(*pair, marks=pytest.mark.slow) for pair in ((2, 1), (16, 0)))],
+    [(2, 0), (2, 1), *(pytest.param(*pair, marks=pytest.mark.slow) for pair in ((16, 1), (16, 0)))],
 )
 def test_the_last_block_of_a_tile_leaves_zeros(splits: int, sizes: tuple[int, int, int], atomics: int) -> None:
     """Fewer tiles of K than blocks, too. What was zero before the launch is zero after it: it can be launched again. By
-    default each value of both tunables is in one pair."""
+    default those that other tests compile, too; in four parts it is the next one."""
     done, _, _ = run("split_k", "sm_90", sizes, 1.5, 0.0, splits=splits, atomics=atomics)
     workspace, counters = done.outputs[5:]
     assert counters is not None and not counters.any()

@@ -127,7 +127,9 @@ def test_ladder(rung: str, sizes: tuple[int, int, int], tunables: dict[str, int]
 
 def tiles(size: int = 512) -> Executor:
     """Two blocks that compute the tiles of C, of 128 x 128, in turn."""
-    spec = spec_of("persistent", (size, size, 4096), {"blocks": 2})
+    spec = spec_of(
+        "persistent", (size, size, 4096), {"blocks": 2, "group": 2}
+    )  # an instance that other tests compile, too
     return Executor(compile_kernel(spec.kernel, spec.gpu.arch, default_cache()), spec.launch_with_arrays())
 
 
