@@ -34,6 +34,7 @@ class L1:
     joined_lines: int  # stores of a warp to the same lines go to L2 together where other stores to fewer lie between
     joined_lane_bytes: int  # those of fewer bytes a lane count twice
     joined_growth: float  # how the share that goes apart grows with them where warps of a sub-partition come between
+    joined_behind_loads: tuple[int, int]  # where warps load before: up to so many lines all join, of so many none
 
 
 @dataclass(frozen=True, slots=True)

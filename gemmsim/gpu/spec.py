@@ -59,7 +59,8 @@ class Shared:
     load_latency_cycles: tuple[float, float, float]  # from load to use, one wavefront; 32, 64, 128 bits a thread
     wavefronts_per_cycle: float  # rate of the data stage
     request_interval_cycles: float  # the data stage takes at most one request, shared or global, in so many cycles
-    wavefront_latency_cycles: float  # from one wavefront of a load to the next one of its sub-partition
+    wavefront_latency_cycles: float  # from one wavefront of a load to the next one of its warp
+    group_latency_cycles: float  # for which a load takes longer for each further group of lanes (half- or quarter-warp)
     shuffle_longer_cycles: float  # for which a shuffle takes longer than a 32-bit load
     remote_load_latency_cycles: float  # from load to use of another block's memory of the cluster, one wavefront
     carveout_headroom: float  # shared memory is sized for this many times the resident blocks (carveout.py)
@@ -149,6 +150,9 @@ class RegisterFile:
     load_write_to_use_cycles: int  # from the write of a loaded register to the first issue that may use it
     load_write_most_wait_cycles: int  # how long loaded data waits for a free write port; then issue stops
     load_write_hold_cycles: int  # how long nothing issues then
+    load_write_slack_cycles: int  # how long what a load of shared words returns waits before others wait behind it
+    load_write_blocking: float  # the part of what it waits then for which nothing takes the data stage
+    load_write_spare_wavefronts: float  # how many that return no register of their own make up for that, at most
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,7 +235,7 @@ def _access(instruction: Decoded, gpu: GpuSpec) -> dict[str, float]:
             "hit_latency_cycles": latency,
             "narrow_latency_cycles": latency,
             "sources_read_cycles": gpu.sources_read.shared_load_cycles[0],
-            "base_wavefronts": 1,
+            "lane_groups": 1,
             "shared_load": 1,
         }
     modifiers = instruction.modifiers
@@ -261,7 +261,7 @@ def _access(instruction: Decoded, gpu: GpuSpec) -> dict[str, float]:
         "hit_latency_cycles": (gpu.shared.load_latency_cycles if shared else gpu.l1.hit_latency_cycles)[width],
         "narrow_latency_cycles": gpu.shared.load_latency_cycles[0] if shared and memory.load else 0.0,
         "sources_read_cycles": _sources_read(gpu.sources_read, shared, memory.load, memory.copy)[width],
-        "base_wavefronts": 1 << width,
+        "lane_groups": 1 if row_of(instruction).kind == OpcodeKind.MATRIX_ROWS else 1 << width,
         "shared_load": shared and memory.load,
     }
 

@@ -117,11 +117,15 @@ class Spec(Record):
     load_write_to_use_cycles: int
     load_write_most_wait_cycles: int
     load_write_hold_cycles: int
+    load_write_slack_cycles: int
+    load_write_blocking: float
+    load_write_spare_wavefronts: float
     issue_to_address_cycles: float
     address_cycles: float
     shared_address_cycles: float
     wavefront_cycles: float
     wavefront_latency_cycles: float
+    group_latency_cycles: float
     request_cycles: float
     sector_link_cycles: float
     miss_interval_cycles: float
@@ -202,7 +206,11 @@ _OF_PORTS = (
     "load_write_to_use_cycles",
     "load_write_most_wait_cycles",
     "load_write_hold_cycles",
+    "load_write_slack_cycles",
+    "load_write_blocking",
+    "load_write_spare_wavefronts",
 )
+_OF_SHARED = ("wavefront_latency_cycles", "group_latency_cycles")
 _OF_DRAM = ("mixed_latency_cycles", "mixed_crowding", "mixed_remembered_cycles", "turnaround")  # after "dram_"
 _OF_QUEUES = ("queue_entries", "shared_entries", "load_entries", "copy_reads_behind", "issue_to_address_cycles")
 _OF_MULTIPLICATIONS = ("queue_entries", "start_cycles", "finish_cycles")  # "multiply_" stands before these
@@ -243,7 +251,7 @@ def spec_of(
         "address_cycles": gpu.pipes["lsu"].issue_interval_cycles,
         "shared_address_cycles": mio.shared_load_interval_cycles,
         "wavefront_cycles": 1 / shared.wavefronts_per_cycle,
-        "wavefront_latency_cycles": shared.wavefront_latency_cycles,
+        **{name: getattr(shared, name) for name in _OF_SHARED},
         "request_cycles": shared.request_interval_cycles,
         "sector_link_cycles": l1.sector_bytes / rates.link_bytes_per_cycle,
         "miss_interval_cycles": l1.miss_interval_cycles,

@@ -52,6 +52,7 @@ GPU = replace(
         wavefronts_per_cycle=1.0,
         request_interval_cycles=1.0,
         wavefront_latency_cycles=2.0,
+        group_latency_cycles=1.0,
         remote_load_latency_cycles=90.0,
     ),
     l1=replace(

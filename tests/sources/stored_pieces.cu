@@ -27,6 +27,23 @@ template <int W, int STRIDE, int COUNT, int LANES> __global__ void __launch_boun
         if constexpr (W == 1) asm volatile("st.global.u8 [%0], %1;" :: "l"(mine + i * W), "r"(x) : "memory");
     }
 }
+// Each thread loads 16 bytes, and then writes COUNT pieces of W bytes one behind the other, with WORK multiplications behind each.
+template <int W, int COUNT, int WORK> __global__ void loaded(const char* in, char* out, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+        uint4 v = *(const uint4*)(in + (size_t)i * 16); unsigned s = v.x + v.y + v.z + v.w;
+#pragma unroll
+        for (int e = 0; e < COUNT; ++e) {
+            char* p = out + ((size_t)i * COUNT + e) * W;
+            if constexpr (W == 1) asm volatile("st.global.u8 [%0], %1;" :: "l"(p), "r"(s) : "memory");
+            if constexpr (W == 2) asm volatile("st.global.u16 [%0], %1;" :: "l"(p), "h"((unsigned short)s) : "memory");
+            if constexpr (W == 4) asm volatile("st.global.u32 [%0], %1;" :: "l"(p), "r"(s) : "memory");
+            if constexpr (W == 8) asm volatile("st.global.v2.u32 [%0], {%1,%2};" :: "l"(p), "r"(s), "r"(s) : "memory");
+            if constexpr (W == 16) asm volatile("st.global.v4.u32 [%0], {%1,%2,%3,%4};" :: "l"(p), "r"(s), "r"(s), "r"(s), "r"(s) : "memory");
+#pragma unroll
+            for (int w = 0; w < WORK; ++w) asm volatile("mul.lo.u32 %0, %0, 3;" : "+r"(s));
+        }
+    }
+}
 #ifndef __CUDACC_RTC__
 template <int W, int STRIDE, int COUNT, int APART, int OFF = 0> void go(char* out, int blocks, int threads) {
     cudaEvent_t a, b; cudaEventCreate(&a); cudaEventCreate(&b); float best = 1e9, ms;
@@ -45,6 +62,9 @@ int main() {
     LANES(4, 96, 24, 8) LANES(4, 64, 16, 8) LANES(4, 48, 12, 16) LANES(4, 128, 32, 4) LANES(4, 128, 32, 1)
     LANES(2, 4, 2, 32) LANES(2, 8, 4, 32) LANES(2, 16, 8, 32) LANES(2, 32, 16, 32) LANES(2, 32, 16, 8) LANES(1, 4, 4, 32) LANES(1, 8, 8, 32) LANES(1, 16, 16, 32) LANES(1, 16, 16, 8)
 #define SHIFTED(W, S, C, O) go<W, S, C, 0, O>(out, 4096, 256); go<W, S, C, 8, O>(out, 4096, 256); go<W, S, C, 0, O>(out, 1, 32); go<W, S, C, 0, O>(out, 132, 256);
+    char* in; cudaMalloc(&in, 16 << 20); cudaMemset(in, 1, 16 << 20);
+#define LOADED(W, C) loaded<W, C, 0><<<4096, 256>>>(in, out, 1 << 20); loaded<W, C, 0><<<528, 256>>>(in, out, 135168); loaded<W, C, 0><<<132, 256>>>(in, out, 33792); loaded<W, C, 8><<<4096, 256>>>(in, out, 1 << 20); loaded<W, C, 0><<<1056, 256>>>(in, out, 1 << 20);
+    LOADED(4, 2) LOADED(4, 3) LOADED(4, 4) LOADED(4, 5) LOADED(4, 6) LOADED(4, 7) LOADED(4, 8) LOADED(8, 2) LOADED(8, 3) LOADED(8, 4) LOADED(16, 2) LOADED(2, 2) LOADED(2, 3) LOADED(2, 4) LOADED(2, 6) LOADED(2, 8) LOADED(1, 4) LOADED(1, 8) LOADED(1, 16) LOADED(4, 16)
     SHIFTED(4, 16, 4, 0) SHIFTED(4, 16, 4, 16) SHIFTED(4, 16, 4, 64) SHIFTED(4, 16, 2, 16) SHIFTED(4, 20, 5, 0) SHIFTED(4, 24, 6, 0) SHIFTED(4, 28, 7, 0) SHIFTED(4, 24, 3, 0)
 }
 #endif

@@ -7,8 +7,9 @@ stores of one and two bytes a lane count twice (own microbenchmark, tests/record
 the sub-partitions reach L1 in turn, and what was stored to waits there until stores to `L1.joined_lines` others have
 come. Where a sub-partition has several warps, another one's stores come between by chance, the more often the more
 lines are stored to: without a pause between the stores of a warp as often as `L1.joined_lines` would be filled, with
-multiplications between them, and in kernels that load and compute, less. Here a share of the stores is sent apart: the
-power `L1.joined_growth` of how full four warps make it.
+multiplications between them less. Here a share of the stores is sent apart: the power `L1.joined_growth` of how full
+four warps make it. Warps that load before they store come to their stores one by one: up to five lines nearly all are
+joined, and then ever fewer (`L1.joined_behind_loads`). Of those that store behind a barrier, more go apart than here.
 
 Stores of different warps to the same sectors are joined there, too, and those of kernels that load what they store
 before: of study records 0.13 to 0.9 of the sectors are sent that are sent here. That is not modelled.
@@ -61,7 +62,8 @@ def joined_stores(
     between = shapes.coalesced.lines[shape].astype(np.float64)
     narrow = [index for index in stores if accesses[index].width_bytes < gpu.l1.joined_lane_bytes]
     between *= np.where(np.isin(trace.record_pc[record], narrow), 2, 1)
-    follows &= ~_apart(between[1:], np.cumsum(follows), gpu, warps)
+    loads = any(access.op != "st" and access.space == "global" for access in accesses.values())
+    follows &= ~_apart(between[1:], np.cumsum(follows), gpu, warps, loads)
     if not follows.any():
         return None
     begins = np.append(True, ~follows)
@@ -82,17 +84,24 @@ def joined_stores(
     return found
 
 
-def _apart(between: NDArray[np.float64], number: NDArray[np.int64], gpu: GpuSpec, warps: int) -> NDArray[np.bool_]:
+def _apart(
+    between: NDArray[np.float64], number: NDArray[np.int64], gpu: GpuSpec, warps: int, loads: bool
+) -> NDArray[np.bool_]:
     """Return which stores, of those that follow one to the same lines, are sent apart from it: bool [stores].
 
     between  lines that another warp's store of the same kind takes
     number   how many follow one to the same lines up to this one
+    loads    whether the launch loads from global memory, too
     """
     parts, most = gpu.sm.sub_partitions, gpu.l1.joined_lines
     if warps <= parts:
         return between * warps >= most
-    full = np.clip((between - 1) * parts / (most - parts), 0.0, 1.0)
-    share: NDArray[np.float64] = full**gpu.l1.joined_growth
+    if loads:
+        all_join, none_joins = gpu.l1.joined_behind_loads
+        share: NDArray[np.float64] = (between - all_join) / (none_joins - all_join)
+    else:
+        full = np.clip((between - 1) * parts / (most - parts), 0.0, 1.0)
+        share = full**gpu.l1.joined_growth
     return (number * _GOLDEN) % 1.0 < share
 
 

@@ -13,8 +13,11 @@ from __future__ import annotations
 
 from math import ceil, floor
 
+from gemmsim.sm.spec import Spec
+from gemmsim.sm.units.execution import AccessCost
 from gemmsim.sm.units.fills import Fill
-from gemmsim.sm.units.machine import GONE, Sm, Warp
+from gemmsim.sm.units.instruction import Instruction
+from gemmsim.sm.units.machine import GONE, MemoryPath, Sm, Warp
 from gemmsim.sm.units.server import book
 
 
@@ -23,6 +26,24 @@ def pass_data_stage(sm: Sm, arrival: float, cycles: float, now: int) -> float:
     settle(sm, arrival, now)
     sm.memory.fills.turn = sm.spec.fill_turn * cycles
     return _take_banks(sm, now, book(sm.memory.data, now, arrival, cycles), cycles)
+
+
+def behind_returns(spec: Spec, memory: MemoryPath, row: Instruction, cost: AccessCost, arrival: float) -> float:
+    """Return for how many cycles a request that arrives at the data stage at `arrival` waits there for what loads
+    before it have returned, and could not write into registers at once.
+
+    A load of 128 bits a lane that takes two wavefronts, because lanes share words, returns two registers with each, as
+    many as a sub-partition writes in a cycle. Where instructions write their results, it waits, and what others return
+    waits behind it. Wavefronts that return no register of their own, of conflicts or of stores, make up for that (own
+    microbenchmark on an H200, tests/records/h200_shared_loads.json).
+    """
+    spare = cost.wavefronts - row.even_returns - row.odd_returns - 2 * row.pair_returns
+    memory.owed = max(memory.owed - max(spare, 0), -spec.load_write_spare_wavefronts)
+    if memory.owed <= 0:
+        return 0.0
+    waits = memory.owed if memory.data.next_free > arrival else 0.0
+    memory.owed = 0.0
+    return waits
 
 
 def settle(sm: Sm, until: float, now: int) -> None:

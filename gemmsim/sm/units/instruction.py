@@ -74,7 +74,8 @@ class Instruction(Record):
     copy_cycles          of a copy: for how many cycles more than its wavefronts it takes the data stage
     fill_cycles          of a load to registers: for how many cycles more what it misses takes the data stage
     sources_read_cycles  from issue until its registers may be overwritten, on an idle SM
-    base_wavefronts      wavefronts of a conflict-free access of its width, which `hit_latency_cycles` contains
+    lane_groups          groups of lanes that an access of its width serves one after another, one wavefront each where
+                         nothing conflicts; what they take is in `hit_latency_cycles`. 1 for matrix loads
     shared_load          whether it passes the address unit at a shared load's rate
     generic              whether its addresses are generic, so that an access of it may reach shared memory; if it does,
                          the fields that begin with `shared_` below count in place of those without
@@ -134,7 +135,7 @@ class Instruction(Record):
     copy_cycles: int
     fill_cycles: float
     sources_read_cycles: int
-    base_wavefronts: int
+    lane_groups: int
     shared_load: int
     generic: int
     barrier: int

@@ -48,6 +48,10 @@ def issue(sm: Sm, part: SubPartition, number: int, warp: Warp, now: int) -> None
     held = write_results(sm.spec, part.write_ports, row, now)
     if held > 0:
         hold_issue(part.read_ports, held, now)
+    if part.write_ports.waited > 0:
+        if sm.memory.data.next_free > now:
+            sm.memory.owed += part.write_ports.waited * sm.spec.load_write_blocking
+        part.write_ports.waited = 0
     if row.write_scoreboard >= 0 and warp.gate < 0:
         hold_scoreboard(sm, warp, row.write_scoreboard, warp.done, row.result_reason)
     if row.read_scoreboard >= 0:
@@ -110,7 +114,7 @@ def _execute(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, now: int)
     request(sm, part, warp, row, cost, now)
     hold_entry(part.queue, spec.queue_entries, part.pipes.ports[MEMORY_PORT], warp.release, now)
     tell(sm, ACCESSED, now, warp.done, warp.slot, warp.pc, level_of(cost))
-    expect_return(spec, part.write_ports, row, warp.done)
+    expect_return(spec, part.write_ports, row, cost.wavefronts, warp.done)
     if row.copies:
         warp.copies_done = max(warp.copies_done, warp.done)
     elif row.writes_registers == 0:

@@ -55,6 +55,8 @@ class Warp(Record):
     scoreboards, reasons  for each scoreboard, the cycle at which it is free, and the stall reason of a wait for it
     loaded, worked       the cycle at which what it asked DRAM for was there, and how long it then took until it asked
                          again
+    returned, fetched    when the last of the wavefronts comes that its loads have found in L1 or shared memory, and of
+                         those that have come from L2
     moved                whether what a load of it waited for came later than was expected, since it looked last
     outstanding, outstanding_counts  for each scoreboard that a DEPBAR counts, the cycles at which its operations are
                          released, ascending, and how many these are
@@ -92,6 +94,8 @@ class Warp(Record):
     outstanding_counts: Ints
     loaded: int
     worked: int
+    returned: float
+    fetched: float
     release: int
     sources_read: int
     done: int
@@ -132,7 +136,6 @@ class SubPartition(Record):
     last_rank, last_order  `Warp.rank` of the warp that issued last, and `Block.order` of its block
     last_issue    the cycle of that issue
     address_free  the cycle from which its address unit takes the next memory instruction
-    returns       the way to its registers, on which wavefronts of loads come one after another
     operands_free the cycle from which operands of its next asynchronous multiplication (wgmma) are read
     copied_cycles `MemoryPath.copied_cycles` when it began the last of these
     multiplies_from, multiplies_until  the cycles in which its tensor pipe works on them without a pause
@@ -144,7 +147,6 @@ class SubPartition(Record):
     last_order: int
     last_issue: int
     address_free: float
-    returns: Server
     operands_free: float
     copied_cycles: float
     multiplies_from: float
@@ -168,6 +170,8 @@ class MemoryPath(Record):
     tags, data, out  the stages of L1: the tags, the data, and the way out to L2
     banks           the banks of shared memory and L1, where operands of wgmma are read beside the data stage; until the
                     first of these the data stage alone says when they are free
+    owed            for how many cycles the data stage has yet to wait for what loads have returned; below 0, how many
+                    wavefronts have made up for such waits beforehand
     operand_cycles  for how many cycles operands of wgmma have been read from them so far
     copied_cycles   for how many cycles these have waited for what asynchronous copies bring
     fills           what loads wait for on its way from L2 to the data stage
@@ -204,6 +208,7 @@ class MemoryPath(Record):
     tags: Server
     data: Server
     banks: Server
+    owed: float
     operand_cycles: float
     copied_cycles: float
     fills: Fills

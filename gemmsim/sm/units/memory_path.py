@@ -10,7 +10,7 @@ from math import ceil, floor
 
 from gemmsim.sm.spec import Spec
 from gemmsim.sm.units import dram
-from gemmsim.sm.units.data_stage import pass_data_stage
+from gemmsim.sm.units.data_stage import behind_returns, pass_data_stage
 from gemmsim.sm.units.execution import AccessCost
 from gemmsim.sm.units.fills import place_for
 from gemmsim.sm.units.instruction import Instruction
@@ -31,8 +31,8 @@ def request(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, cost: Acce
     Loads to registers that go through the tags wait for these, or for the data stage, in a queue of their own, and let
     requests to shared memory pass (tests/records/h200_load_bursts.json, h200_queues.json).
 
-    A sub-partition gets a wavefront of a load every `Spec.wavefront_latency_cycles`, though the SM serves more. Loads
-    of one wavefront are not booked, as its address unit takes at least as long for each. Loads that have waited for
+    A warp gets a wavefront of its loads every `Spec.wavefront_latency_cycles`, though the SM serves more. Loads
+    of one wavefront are not booked, as the address unit takes at least as long for each. Loads that have waited for
     what another one asked for follow it as fast as the SM serves them (tests/records/h200_miss_rates.json).
     """
     spec, memory = sm.spec, sm.memory
@@ -60,6 +60,7 @@ def request(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, cost: Acce
     if held > 0 and row.past_l1 > 0:
         begin = book(memory.data, now, begin, held)  # it reads nothing from the banks
     elif held > 0 and not later:
+        held += behind_returns(spec, memory, row, cost, begin)
         begin = pass_data_stage(sm, begin, held, now)
     if row.copies > 0 and memory.banks.next_free > now:
         memory.copied_cycles += l2_sectors * spec.sector_fill_cycles
@@ -86,11 +87,11 @@ def request(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, cost: Acce
     returns = row.writes_registers > 0 and cost.wavefronts > 1
     return_cycles = cost.wavefronts * spec.wavefront_latency_cycles
     if returns and l2_sectors == 0 and there <= now:
-        begin = book(part.returns, now, begin, return_cycles)
+        begin = _returned(warp, begin, return_cycles)
     if in_shared:
-        latency = _shared_latency(spec, cost, row.shared_latency_cycles, row.shared_narrow_cycles)
+        latency = _shared_latency(spec, cost, row.lane_groups, row.shared_latency_cycles, row.shared_narrow_cycles)
         if cost.remote > 0:
-            latency = _shared_latency(spec, cost, spec.remote_load_cycles, spec.remote_load_cycles)
+            latency = _shared_latency(spec, cost, row.lane_groups, spec.remote_load_cycles, spec.remote_load_cycles)
     else:
         latency = _hit_latency(spec, row, cost) if l2_sectors == 0 else _passing_latency(spec, row, cost)
     if l2_sectors > 0:
@@ -101,11 +102,11 @@ def request(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, cost: Acce
     from_stage = _passing_latency(spec, row, cost) - (idle_arrival - now)
     at = done - from_stage
     if returns and later:
-        at = book(part.returns, now, at, return_cycles)
+        at = _fetched(warp, at, return_cycles)
         done = at + from_stage
     elif returns and there > now:  # it is answered behind those that have waited for the same
         at = max(there - from_stage, begin)
-        done = book(part.returns, now, at, cost.wavefronts * spec.wavefront_cycles) + from_stage
+        done = _fetched(warp, at, cost.wavefronts * spec.wavefront_cycles) + from_stage
     warp.done = ceil(done)
     if later:
         _await(memory, warp, row, at, held, from_stage - held)
@@ -113,6 +114,21 @@ def request(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, cost: Acce
         warp.done = max(warp.done, there)
     elif cost.fetch > 0:
         arriving[cost.fetch] = warp.done
+
+
+def _returned(warp: Warp, at: float, cycles: float) -> float:
+    """Return when what a load finds in L1 or shared memory, and would come at `at`, comes to the warp: behind what its
+    loads before have found. It comes for `cycles`."""
+    begin = max(at, warp.returned)
+    warp.returned = begin + cycles
+    return begin
+
+
+def _fetched(warp: Warp, at: float, cycles: float) -> float:
+    """Return the same of what comes from L2, which is behind what has come from there."""
+    begin = max(at, warp.fetched)
+    warp.fetched = begin + cycles
+    return begin
 
 
 def _await(memory: MemoryPath, warp: Warp, row: Instruction, at: float, held: float, until_use: float) -> None:
@@ -160,25 +176,27 @@ def _hit_latency(spec: Spec, row: Instruction, cost: AccessCost) -> float:
     """Return the load-to-use cycles of a hit on an idle SM. More wavefronts and passes of the tag stage add to them: on
     an H200 8 wavefronts in two passes 15 cycles, 32 in eight 69 (tests/records/h200_miss_rates.json)."""
     if row.shared_load:
-        return _shared_latency(spec, cost, row.hit_latency_cycles, row.narrow_latency_cycles)
-    longer = max(cost.wavefronts - row.base_wavefronts, 0) * spec.wavefront_latency_cycles
+        return _shared_latency(spec, cost, row.lane_groups, row.hit_latency_cycles, row.narrow_latency_cycles)
+    longer = max(cost.wavefronts - row.lane_groups, 0) * spec.wavefront_latency_cycles
     return row.hit_latency_cycles + longer + max(cost.tag_cycles - 1.0, 0.0)
 
 
 def _passing_latency(spec: Spec, row: Instruction, cost: AccessCost) -> float:
     """Return how many of the load-to-use cycles of a load that misses pass within the SM: what comes from L2 line by
     line is passed on as it comes."""
-    longer = max((cost.wavefronts - row.base_wavefronts) * spec.wavefront_cycles, cost.tag_cycles - 1.0)
+    longer = max((cost.wavefronts - row.lane_groups) * spec.wavefront_cycles, cost.tag_cycles - 1.0)
     return row.hit_latency_cycles + longer if longer > 0 else row.hit_latency_cycles
 
 
-def _shared_latency(spec: Spec, cost: AccessCost, hit_cycles: float, narrow_cycles: float) -> float:
+def _shared_latency(spec: Spec, cost: AccessCost, lane_groups: int, hit_cycles: float, narrow_cycles: float) -> float:
     """Return the load-to-use cycles of a load from shared memory on an idle SM: what it takes by itself, however many
     wavefronts a cycle all warps together get.
 
     hit_cycles, narrow_cycles  of a conflict-free load of its width, and of a 32-bit one
     """
-    return max(hit_cycles, narrow_cycles + (cost.wavefronts - 1) * spec.wavefront_latency_cycles)
+    groups = min(cost.wavefronts, lane_groups)
+    more = (cost.wavefronts - 1) * spec.wavefront_latency_cycles + (groups - 1) * spec.group_latency_cycles
+    return max(hit_cycles, narrow_cycles + more)
 
 
 def _latency_of_misses(

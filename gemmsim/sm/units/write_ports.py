@@ -21,9 +21,17 @@ from gemmsim.sm.units.server import RESERVE, Room
 
 
 class LoadReturn(Record):
-    """What a load has yet to write from cycle `ready` on: registers of one bank, or pairs that take both banks."""
+    """What a load has yet to write from cycle `ready` on: registers of one bank, or pairs that take both banks.
+
+    due     the cycle by which it is written where it waits for nothing
+    cycles  for how many it then takes the write ports
+    blocks  whether the returns of other loads wait behind it
+    """
 
     ready: int
+    due: int
+    cycles: int
+    blocks: int
     even: int
     odd: int
     pairs: int
@@ -32,30 +40,56 @@ class LoadReturn(Record):
 class WritePorts(Record):
     """The write ports of one sub-partition.
 
+    waited      for how many cycles returns that block others have waited too long, since the data stage was told
+    returned    the cycle by which what the last of the loads returned was written
     last_write  the last cycle that has been looked at: an instruction of fixed latency writes in it
     first, count  where in `returns` the oldest entry is, and how many there are
-    returns     what loads still have to write, oldest first: a ring of as many entries as `room` says
+    returns     what loads still have to write, in the order in which it is ready: a ring of as many entries as `room`
+                says
     """
 
     last_write: int
+    waited: int
+    returned: int
     first: int
     count: int
     returns: Rows[LoadReturn]
     room: Room
 
 
-def expect_return(spec: Spec, ports: WritePorts, row: Instruction, used: int) -> None:
+def expect_return(spec: Spec, ports: WritePorts, row: Instruction, wavefronts: int, used: int) -> None:
     """Note what the load `row` will write. An instruction that uses it may issue in cycle `used` at the earliest."""
     if row.even_returns + row.odd_returns + row.pair_returns == 0:
         return
-    entry = ports.returns[(ports.first + ports.count) % ports.room.entries]
+    entry = ports.returns[_place(ports, used - spec.load_write_to_use_cycles)]
     entry.ready = used - spec.load_write_to_use_cycles
+    entry.cycles = max(row.even_returns, row.odd_returns) + row.pair_returns
+    entry.due = entry.ready + entry.cycles
+    entry.blocks = row.shared_load > 0 and wavefronts <= row.pair_returns
     entry.even = row.even_returns
     entry.odd = row.odd_returns
     entry.pairs = row.pair_returns
     ports.count += 1
     if ports.count + RESERVE > ports.room.entries:
         ports.room.short = 1
+
+
+def _place(ports: WritePorts, ready: int) -> int:
+    """Return where in `returns` what is ready then goes: behind all that is ready before. What is ready later, as what
+    has to come from L2, moves on by one."""
+    entries = ports.room.entries
+    n = ports.count
+    while n > 0 and ports.returns[(ports.first + n - 1) % entries].ready > ready:
+        later, free = ports.returns[(ports.first + n - 1) % entries], ports.returns[(ports.first + n) % entries]
+        free.ready = later.ready
+        free.due = later.due
+        free.cycles = later.cycles
+        free.blocks = later.blocks
+        free.even = later.even
+        free.odd = later.odd
+        free.pairs = later.pairs
+        n -= 1
+    return (ports.first + n) % entries
 
 
 def write_results(spec: Spec, ports: WritePorts, row: Instruction, now: int) -> int:
@@ -66,8 +100,8 @@ def write_results(spec: Spec, ports: WritePorts, row: Instruction, now: int) -> 
     ports.last_write = at
     if ports.count == 0:
         return 0
-    _write_between(ports, cursor, at)
-    _write_beside(ports, row, at)
+    _write_between(spec, ports, cursor, at)
+    _write_beside(spec, ports, row, at)
     while ports.count > 0:
         oldest = ports.returns[ports.first]
         if oldest.even + oldest.odd + oldest.pairs > 0:
@@ -77,7 +111,14 @@ def write_results(spec: Spec, ports: WritePorts, row: Instruction, now: int) -> 
     return 0
 
 
-def _write_between(ports: WritePorts, cursor: int, at: int) -> None:
+def _note_wait(spec: Spec, ports: WritePorts, entry: LoadReturn, end: int) -> None:
+    """What a load returns has been written by cycle `end`: note how much longer others have waited behind it."""
+    if entry.blocks:
+        ports.waited += max(0, end - max(entry.due, ports.returned + entry.cycles) - spec.load_write_slack_cycles)
+    ports.returned = end
+
+
+def _write_between(spec: Spec, ports: WritePorts, cursor: int, at: int) -> None:
     """Let loads write in the cycles [`cursor`, `at`). No instruction may write its result in these."""
     for n in range(ports.count):
         entry = ports.returns[(ports.first + n) % ports.room.entries]
@@ -90,9 +131,11 @@ def _write_between(ports: WritePorts, cursor: int, at: int) -> None:
         entry.even = max(0, entry.even - (free - both))
         entry.odd = max(0, entry.odd - (free - both))
         entry.pairs -= both
+        if both > 0 and entry.pairs == 0:
+            _note_wait(spec, ports, entry, cursor)
 
 
-def _write_beside(ports: WritePorts, row: Instruction, at: int) -> None:
+def _write_beside(spec: Spec, ports: WritePorts, row: Instruction, at: int) -> None:
     """Let loads write in cycle `at` to the banks that the result of `row`, written then, leaves free."""
     even_free, odd_free = row.even_results + row.pair_results == 0, row.odd_results + row.pair_results == 0
     for n in range(ports.count):
@@ -102,6 +145,8 @@ def _write_beside(ports: WritePorts, row: Instruction, at: int) -> None:
         if entry.pairs > 0:
             if even_free and odd_free:
                 entry.pairs -= 1
+                if entry.pairs == 0:
+                    _note_wait(spec, ports, entry, at + 1)
                 even_free, odd_free = False, False
             continue
         if even_free and entry.even > 0:

@@ -141,7 +141,7 @@ def test_loads_and_tiles_wait_for_writes() -> None:
         path = Path(replace(GPU, dram=replace(GPU.dram, mixed_latency_cycles=mixed)))
         memory = path.sm.memory
         memory.dram_share.asked, memory.dram_read, memory.dram_written = 100_000.0, 0.0, 10_000.0
-        load = row(Instruction, writes_registers=1, hit_latency_cycles=32.0, base_wavefronts=1)
+        load = row(Instruction, writes_registers=1, hit_latency_cycles=32.0, lane_groups=1)
         there = path.request(200_000, load, RecordCycles(1, 1, 4, 4))[2]
         return there, load_tile(path.sm, memory, row(Sync, amount=128, l2_sectors=4, dram_sectors=4), 200_000)
 

@@ -97,7 +97,7 @@ def test_loads_that_wait_for_their_tags_let_others_pass_but_keep_their_entries()
     after those of the first, and its entry of the queue is free then. A load from shared memory behind them has the
     data stage in cycle 13."""
     path = Path(replace(GPU, mio=replace(GPU.mio, shared_entries=4)))
-    load = row(Row, writes_registers=1, hit_latency_cycles=32.0, base_wavefronts=1, write_scoreboard=0)
+    load = row(Row, writes_registers=1, hit_latency_cycles=32.0, lane_groups=1, write_scoreboard=0)
     shared = row(Row, writes_registers=1, shared_load=1, hit_latency_cycles=24.0, narrow_latency_cycles=24.0)
     lines, one = RecordCycles(1, 40, 40, 0), RecordCycles(1, 0, 0, 0)
     requests = enumerate([(load, lines), (load, lines), (shared, one)])

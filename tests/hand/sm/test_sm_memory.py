@@ -27,7 +27,7 @@ def load(shared: bool) -> Instruction:
         hit_latency_cycles=latency,
         narrow_latency_cycles=narrow,
         sources_read_cycles=read,
-        base_wavefronts=1,
+        lane_groups=1,
     )
 
 
@@ -62,21 +62,21 @@ def test_chain_of_dependent_shared_loads():
 
 @pytest.mark.parametrize(
     ("mnemonic", "wavefronts", "measured"),
-    [("LDS", 1, 23.23), ("LDS", 2, 25.23), ("LDS", 4, 29.22), ("LDS.64", 1, 23.23), ("LDS.64", 2, 25.23),
-     ("LDS.128", 1, 23.30), ("LDS.128", 2, 25.29), ("LDS.128", 4, 29.29), ("LDS.128", 8, 37.28),
-     ("LDS.128", 16, 53.26)],
+    [("LDS", 1, 23.13), ("LDS", 2, 25.06), ("LDS", 4, 29.0), ("LDS", 8, 37.0), ("LDS.64", 1, 23.13),
+     ("LDS.64", 2, 26.0), ("LDS.64", 4, 30.0), ("LDS.128", 2, 26.0), ("LDS.128", 4, 32.0), ("LDS.128", 8, 40.0)],
 )  # fmt: skip
 def test_chains_of_shared_loads_as_timed_on_an_h200(mnemonic, wavefronts, measured):
-    """One warp; of the time measured for each of 16 loads, the loop around them takes 0.2 to 0.3 cycles."""
+    """One warp; of the time measured for each of 16 loads, the loop around them takes up to 0.13 cycles
+    (tests/records/h200_shared_loads.json; a load of 64 bits that all lanes share takes one wavefront)."""
     chain = [ins(mnemonic, 2, write=0, wait=1)] * 16
     cycles = issues(program(*chain, EXIT), cost=RecordCycles(wavefronts, 0, 0, 0), gpu=load_gpu("h200")).cycles(0)
-    assert (cycles[15] - cycles[0]) / 15 == pytest.approx(measured - 0.25, abs=0.1)
+    assert (cycles[15] - cycles[0]) / 15 == pytest.approx(measured - 0.06, abs=0.1)
 
 
 @pytest.mark.parametrize(
     ("mnemonic", "wavefronts", "latency"),
-    [("LDS", 1, 24), ("LDS.64", 2, 24 + 2), ("LDS.128", 4, 24 + 6), ("LDG.E", 1, 32), ("LDG.E.64", 2, 34),
-     ("LDG.E.128", 4, 38), ("LDS", 8, 24 + 14), ("LDS.128", 2, 26), ("LDS.128", 1, 26)],
+    [("LDS", 1, 24), ("LDS.64", 2, 24 + 2 + 1), ("LDS.128", 4, 24 + 6 + 3), ("LDG.E", 1, 32), ("LDG.E.64", 2, 34),
+     ("LDG.E.128", 4, 38), ("LDS", 8, 24 + 14), ("LDS.128", 2, 24 + 2 + 1), ("LDS.128", 1, 26)],
 )  # fmt: skip
 def test_load_to_use_latency(mnemonic, wavefronts, latency):
     code = program(ins(mnemonic, 1, write=0), ins("FFMA", 1, wait=1), EXIT)
@@ -86,8 +86,8 @@ def test_load_to_use_latency(mnemonic, wavefronts, latency):
 @pytest.mark.parametrize(
     ("mnemonic", "cost", "latency"),
     [("LD.E", RecordCycles(1, 0, 0, 0), 24), ("LD.E", RecordCycles(1, 1, 0, 0), 32),
-     ("LD.E.128", RecordCycles(4, 0, 0, 0), 24 + 6), ("LD.E.128", RecordCycles(4, 1, 0, 0), 38),
-     ("LD.E", RecordCycles(1, 0, 0, 0, remote=1), 90), ("LD.E.128", RecordCycles(4, 0, 0, 0, remote=1), 90 + 6)],
+     ("LD.E.128", RecordCycles(4, 0, 0, 0), 24 + 6 + 3), ("LD.E.128", RecordCycles(4, 1, 0, 0), 38),
+     ("LD.E", RecordCycles(1, 0, 0, 0, remote=1), 90), ("LD.E.128", RecordCycles(4, 0, 0, 0, remote=1), 90 + 6 + 3)],
 )  # fmt: skip
 def test_a_generic_load_takes_the_time_of_the_memory_that_it_reaches(mnemonic, cost, latency):
     code = program(ins(mnemonic, 1, write=0), ins("FFMA", 1, wait=1), EXIT)
@@ -253,7 +253,7 @@ def test_a_store_takes_a_cycle_a_sector_and_one_for_each_line_in_part():
     first, and its sources are read 4 cycles later than if it had not waited (it passed the data stage one later)."""
     gpu = replace(GPU, l1=replace(GPU.l1, store_bytes_per_cycle=32.0, partial_line_cycles=1.0))
     path = Path(gpu)
-    access = row(Instruction, hit_latency_cycles=32.0, sources_read_cycles=14, base_wavefronts=1)
+    access = row(Instruction, hit_latency_cycles=32.0, sources_read_cycles=14, lane_groups=1)
     cost = RecordCycles(1, 1, 4, 0, partial_lines=1)
     # At the data stage in cycles 12 and 13, on the way out from 12 to 17 to 22 to 26
     assert path.request(1, access, cost) == (12, 15, 17)

@@ -18,8 +18,8 @@ from gemmsim.sm.sync_rows import SyncFields
 from gemmsim.sm.units.instruction import Instruction
 
 SLOW = replace(GPU, l2=replace(GPU.l2, read_bytes_per_s=16e9, write_share=0.5))
-LOAD = row(Instruction, writes_registers=1, hit_latency_cycles=32.0, sources_read_cycles=11, base_wavefronts=1)
-STORE = row(Instruction, hit_latency_cycles=32.0, sources_read_cycles=14, base_wavefronts=1)
+LOAD = row(Instruction, writes_registers=1, hit_latency_cycles=32.0, sources_read_cycles=11, lane_groups=1)
+STORE = row(Instruction, hit_latency_cycles=32.0, sources_read_cycles=14, lane_groups=1)
 MANY = RecordCycles(1, 1, 4000, 0)  # takes 8,000 cycles of the share, of which a quarter may be made up for later
 FOUR = RecordCycles(1, 1, 4, 0)
 LATER = 100_000

@@ -8,7 +8,8 @@ from gemmsim.sm.units.instruction import Instruction
 from gemmsim.sm.units.write_ports import expect_return, write_results
 
 NONE, EVEN, ODD, PAIR = NO_WRITES, Writes(1, 0, 0), Writes(0, 1, 0), Writes(0, 0, 1)
-MOST_WAIT, HOLD = GPU.register_file.load_write_most_wait_cycles, GPU.register_file.load_write_hold_cycles
+FILE = GPU.register_file
+MOST_WAIT, HOLD, SLACK = FILE.load_write_most_wait_cycles, FILE.load_write_hold_cycles, FILE.load_write_slack_cycles
 
 
 class Ports:
@@ -18,9 +19,13 @@ class Ports:
         self._state = idle_sm()
         self._spec, self._ports = self._state.sm.spec, self._state.sm.sub_partitions[0].write_ports
 
-    def expect(self, used: int, returns: Writes) -> None:
-        load = row(Instruction, even_returns=returns.even, odd_returns=returns.odd, pair_returns=returns.pairs)
-        expect_return(self._spec, self._ports, load, used)
+    def expect(self, used: int, returns: Writes, wavefronts: int = 4) -> None:
+        fields = {"even_returns": returns.even, "odd_returns": returns.odd, "pair_returns": returns.pairs}
+        load = row(Instruction, shared_load=1, **fields)
+        expect_return(self._spec, self._ports, load, wavefronts, used)
+
+    def waited(self) -> int:
+        return int(self._ports.waited)
 
     def write(self, now: int, results: Writes) -> int:
         done = row(Instruction, even_results=results.even, odd_results=results.odd, pair_results=results.pairs)
@@ -72,6 +77,18 @@ def test_two_pairs_need_two_cycles() -> None:
     ports.write(13, EVEN)  # one of them in cycle 16
     assert held(ports, range(14, 31), EVEN) == [30]
     assert ports.write(30 + 1 + HOLD, EVEN) == 0  # and the other in cycle 35
+
+
+@pytest.mark.parametrize(("wavefronts", "waited"), [(2, 19 - 12 - SLACK), (4, 0)])
+def test_what_a_load_of_shared_words_waits_for_its_registers_is_noted(wavefronts: int, waited: int) -> None:
+    """Ready in cycle 10, both pairs would be written by cycle 12. Results to one bank are written in each cycle up to
+    16: the pairs are in 17 and 18. With four wavefronts, others do not wait behind them."""
+    ports = Ports()
+    ports.expect(13, Writes(0, 0, 2), wavefronts)
+    held(ports, range(1, 13), EVEN)
+    assert ports.waited() == 0
+    ports.write(15, EVEN)
+    assert ports.waited() == waited
 
 
 def test_what_instructions_write() -> None:
