@@ -189,11 +189,12 @@ class State:
         self._set(sub_partitions=self._parts)
 
     def _fill_memory_path(self) -> None:
-        self._servers = allocate(Server, len(SERVERS) + 1)
+        self._servers = allocate(Server, len(SERVERS) + 1 + len(self._parts))
         self._servers["room"] = address_of(self._room)
         places = row_addresses(self._servers)
         self._memory = allocate(MemoryPath)
         self._memory[list(SERVERS)] = tuple(places[: len(SERVERS)])
+        self._parts["returns"] = places[len(SERVERS) + 1 :]
         self._fills = allocate(Fills)
         self._fills["room"], self._memory["fills"] = address_of(self._room), address_of(self._fills)
         self._shares = allocate(Share, 2)

@@ -61,7 +61,7 @@ def test_loads_of_one_warp_take_a_cycle_longer_each_at_most(kernel: str) -> None
 @pytest.mark.parametrize("kernel", [kernel for kernel in CHAINS if kernel not in ALONE])
 def test_warps_of_a_sub_partition_get_a_wavefront_a_cycle_together(kernel: str) -> None:
     """Where the sub-partition had one in two cycles, such loads took 76 to 97 % too long."""
-    assert -0.12 < error(kernel, 16, CHAINS) < 0.03
+    assert -0.15 < error(kernel, 16, CHAINS) < 0.03
 
 
 @pytest.mark.parametrize("kernel", SHARED)

@@ -60,7 +60,6 @@ def _start_warp(sm: Sm, block: int, slot: int, stream: int, dispatched: int) -> 
     warp.loaded = dispatched
     warp.worked = 0
     warp.returned = 0.0
-    warp.fetched = 0.0
     warp.ready = dispatched + sm.spec.block_start_cycles
     warp.stores_done = 0
     warp.loads_done = 0

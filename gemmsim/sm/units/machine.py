@@ -55,8 +55,7 @@ class Warp(Record):
     scoreboards, reasons  for each scoreboard, the cycle at which it is free, and the stall reason of a wait for it
     loaded, worked       the cycle at which what it asked DRAM for was there, and how long it then took until it asked
                          again
-    returned, fetched    when the last of the wavefronts comes that its loads have found in L1 or shared memory, and of
-                         those that have come from L2
+    returned             when the last of the wavefronts comes that its loads have found in L1 or shared memory
     moved                whether what a load of it waited for came later than was expected, since it looked last
     outstanding, outstanding_counts  for each scoreboard that a DEPBAR counts, the cycles at which its operations are
                          released, ascending, and how many these are
@@ -95,7 +94,6 @@ class Warp(Record):
     loaded: int
     worked: int
     returned: float
-    fetched: float
     release: int
     sources_read: int
     done: int
@@ -136,6 +134,7 @@ class SubPartition(Record):
     last_rank, last_order  `Warp.rank` of the warp that issued last, and `Block.order` of its block
     last_issue    the cycle of that issue
     address_free  the cycle from which its address unit takes the next memory instruction
+    returns       the way to its registers, on which wavefronts of loads that missed come one after another
     operands_free the cycle from which operands of its next asynchronous multiplication (wgmma) are read
     copied_cycles `MemoryPath.copied_cycles` when it began the last of these
     multiplies_from, multiplies_until  the cycles in which its tensor pipe works on them without a pause
@@ -147,6 +146,7 @@ class SubPartition(Record):
     last_order: int
     last_issue: int
     address_free: float
+    returns: Server
     operands_free: float
     copied_cycles: float
     multiplies_from: float

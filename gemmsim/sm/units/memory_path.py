@@ -31,8 +31,8 @@ def request(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, cost: Acce
     Loads to registers that go through the tags wait for these, or for the data stage, in a queue of their own, and let
     requests to shared memory pass (tests/records/h200_load_bursts.json, h200_queues.json).
 
-    A warp gets a wavefront of its loads every `Spec.wavefront_latency_cycles`, though the SM serves more. Loads
-    of one wavefront are not booked, as the address unit takes at least as long for each. Loads that have waited for
+    A warp gets a wavefront of what it finds in L1 or shared memory every `Spec.wavefront_latency_cycles`, though the SM
+    serves more, and a sub-partition one of what comes from L2. Loads of one wavefront are not booked, as the address unit takes at least as long for each. Loads that have waited for
     what another one asked for follow it as fast as the SM serves them (tests/records/h200_miss_rates.json).
     """
     spec, memory = sm.spec, sm.memory
@@ -87,7 +87,8 @@ def request(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, cost: Acce
     returns = row.writes_registers > 0 and cost.wavefronts > 1
     return_cycles = cost.wavefronts * spec.wavefront_latency_cycles
     if returns and l2_sectors == 0 and there <= now:
-        begin = _returned(warp, begin, return_cycles)
+        begin = max(begin, warp.returned)
+        warp.returned = begin + return_cycles
     if in_shared:
         latency = _shared_latency(spec, cost, row.lane_groups, row.shared_latency_cycles, row.shared_narrow_cycles)
         if cost.remote > 0:
@@ -102,11 +103,11 @@ def request(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, cost: Acce
     from_stage = _passing_latency(spec, row, cost) - (idle_arrival - now)
     at = done - from_stage
     if returns and later:
-        at = _fetched(warp, at, return_cycles)
+        at = book(part.returns, now, at, return_cycles)
         done = at + from_stage
     elif returns and there > now:  # it is answered behind those that have waited for the same
         at = max(there - from_stage, begin)
-        done = _fetched(warp, at, cost.wavefronts * spec.wavefront_cycles) + from_stage
+        done = book(part.returns, now, at, cost.wavefronts * spec.wavefront_cycles) + from_stage
     warp.done = ceil(done)
     if later:
         _await(memory, warp, row, at, held, from_stage - held)
@@ -114,21 +115,6 @@ def request(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, cost: Acce
         warp.done = max(warp.done, there)
     elif cost.fetch > 0:
         arriving[cost.fetch] = warp.done
-
-
-def _returned(warp: Warp, at: float, cycles: float) -> float:
-    """Return when what a load finds in L1 or shared memory, and would come at `at`, comes to the warp: behind what its
-    loads before have found. It comes for `cycles`."""
-    begin = max(at, warp.returned)
-    warp.returned = begin + cycles
-    return begin
-
-
-def _fetched(warp: Warp, at: float, cycles: float) -> float:
-    """Return the same of what comes from L2, which is behind what has come from there."""
-    begin = max(at, warp.fetched)
-    warp.fetched = begin + cycles
-    return begin
 
 
 def _await(memory: MemoryPath, warp: Warp, row: Instruction, at: float, held: float, until_use: float) -> None:
