@@ -32,8 +32,9 @@ def request(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, cost: Acce
     requests to shared memory pass (tests/records/h200_load_bursts.json, h200_queues.json).
 
     A warp gets a wavefront of what it finds in L1 or shared memory every `Spec.wavefront_latency_cycles`, though the SM
-    serves more, and a sub-partition one of what comes from L2. Loads of one wavefront are not booked, as the address unit takes at least as long for each. Loads that have waited for
-    what another one asked for follow it as fast as the SM serves them (tests/records/h200_miss_rates.json).
+    serves more, and a sub-partition one of what comes from L2. Loads of one wavefront are not booked, as the address
+    unit takes at least as long for each. Loads that have waited for what another one asked for follow it as fast as the
+    SM serves them (tests/records/h200_miss_rates.json).
     """
     spec, memory = sm.spec, sm.memory
     arriving = sm.blocks[warp.block].arriving
@@ -90,9 +91,7 @@ def request(sm: Sm, part: SubPartition, warp: Warp, row: Instruction, cost: Acce
         begin = max(begin, warp.returned)
         warp.returned = begin + return_cycles
     if in_shared:
-        latency = _shared_latency(spec, cost, row.lane_groups, row.shared_latency_cycles, row.shared_narrow_cycles)
-        if cost.remote > 0:
-            latency = _shared_latency(spec, cost, row.lane_groups, spec.remote_load_cycles, spec.remote_load_cycles)
+        latency = _generic_latency(spec, row, cost)
     else:
         latency = _hit_latency(spec, row, cost) if l2_sectors == 0 else _passing_latency(spec, row, cost)
     if l2_sectors > 0:
@@ -183,6 +182,13 @@ def _shared_latency(spec: Spec, cost: AccessCost, lane_groups: int, hit_cycles: 
     groups = min(cost.wavefronts, lane_groups)
     more = (cost.wavefronts - 1) * spec.wavefront_latency_cycles + (groups - 1) * spec.group_latency_cycles
     return max(hit_cycles, narrow_cycles + more)
+
+
+def _generic_latency(spec: Spec, row: Instruction, cost: AccessCost) -> float:
+    """Return the same of a generic load from shared memory, the block's own or another one's of its cluster."""
+    if cost.remote > 0:
+        return _shared_latency(spec, cost, row.lane_groups, spec.remote_load_cycles, spec.remote_load_cycles)
+    return _shared_latency(spec, cost, row.lane_groups, row.shared_latency_cycles, row.shared_narrow_cycles)
 
 
 def _latency_of_misses(
