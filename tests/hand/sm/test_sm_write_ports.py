@@ -24,6 +24,9 @@ class Ports:
         load = row(Instruction, shared_load=1, **fields)
         expect_return(self._spec, self._ports, load, wavefronts, used)
 
+    def pending(self) -> int:
+        return int(self._ports.count)
+
     def waited(self) -> int:
         return int(self._ports.waited)
 
@@ -89,6 +92,16 @@ def test_what_a_load_of_shared_words_waits_for_its_registers_is_noted(wavefronts
     assert ports.waited() == 0
     ports.write(15, EVEN)
     assert ports.waited() == waited
+
+
+def test_what_is_ready_first_is_written_first() -> None:
+    """A load that waits for L2 issued before one from shared memory, which is written by cycle 16 all the same."""
+    ports = Ports()
+    ports.expect(1000, PAIR)
+    ports.expect(13, PAIR)
+    held(ports, range(1, 12), EVEN)
+    ports.write(13, EVEN)
+    assert ports.pending() == 1
 
 
 def test_what_instructions_write() -> None:
