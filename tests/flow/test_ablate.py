@@ -73,6 +73,21 @@ TOUCHES = {
     "drifting-apart": ("gpu", {"tma.merged_alone"}),
     "turnaround": ("gpu", {"dram.turnaround"}),
     "partial-lines": ("gpu", {"l2.partial_line_sectors"}),
+    "lane-groups": ("gpu", {"shared.group_latency_cycles"}),
+    "wavefronts-of-a-warp": ("gpu", {"shared.wavefront_latency_cycles"}),
+    "returned-shared-words": ("gpu", {"register_file.load_write_blocking"}),
+    "loaded-registers": ("gpu", {"register_file.load_write_hold_cycles"}),
+    "narrow-loads": ("gpu", {"l1.narrow_fill_cycles"}),
+    "tile-requests": ("gpu", {"tma.load_requests_per_cycle"}),
+    "memory-fences": (
+        "gpu",
+        {
+            "memory_fence.block_cycles",
+            "memory_fence.gpu_cycles",
+            "memory_fence.system_cycles",
+            "memory_fence.acknowledged_cycles",
+        },
+    ),
 }
 
 
@@ -144,6 +159,10 @@ def test_launch_overhead_is_all_that_leaves(name: str) -> None:
         ("block-start", BLOCKTILE),
         ("bank-conflicts", HALF),
         ("tensor-clock", TENSOR),
+        ("lane-groups", VECTORIZED),
+        ("wavefronts-of-a-warp", VECTORIZED),
+        ("returned-shared-words", BLOCKTILE),
+        ("loaded-registers", VECTORIZED),
     ],
 )
 def test_a_kernel_that_pays_for_it_is_quicker_without(key: str, name: str) -> None:
