@@ -94,6 +94,16 @@ def test_what_a_load_of_shared_words_waits_for_its_registers_is_noted(wavefronts
     assert ports.waited() == waited
 
 
+def test_a_load_that_waits_for_another_ones_registers_waits_no_longer_for_that() -> None:
+    """Both are ready in cycle 10. The first is written in 17 and 18, as above, and the second right behind it."""
+    ports = Ports()
+    for _ in range(2):
+        ports.expect(13, Writes(0, 0, 2), wavefronts=2)
+    held(ports, range(1, 13), EVEN)
+    ports.write(20, EVEN)
+    assert (ports.waited(), ports.pending()) == (19 - 12 - SLACK, 0)
+
+
 def test_what_is_ready_first_is_written_first() -> None:
     """A load that waits for L2 issued before one from shared memory, which is written by cycle 16 all the same."""
     ports = Ports()
