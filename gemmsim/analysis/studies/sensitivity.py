@@ -154,6 +154,7 @@ RULES: dict[str, Rule] = {
     "register_file.load_write_to_use_cycles": _STRUCTURE,
     "register_file.load_write_most_wait_cycles": _RATE,
     "register_file.load_write_slack_cycles": _RATE,
+    "register_file.load_write_blocking": _LATENCY,
     "register_file.load_write_spare_wavefronts": _RATE,
     "memory_fence.bulk_loads": _STRUCTURE,
     "barrier.block_turn_cycles": _STRUCTURE,
