@@ -22,7 +22,13 @@ KERNELS = tuple(dict.fromkeys(kernel for kernel, _ in MEASURED))
 CHAINS, MIXES, TILES = (
     tuple(kernel for kernel in KERNELS if kernel.startswith(name)) for name in ("chain", "mix", "tile")
 )
-ALONE = [kernel for kernel in CHAINS if kernel.endswith(" 1>")]
+# 64 bits a lane, and 128 without conflicts and with shared words; other patterns are slow, as are other tiles
+SOME_CHAINS = tuple(
+    kernel
+    for kernel in CHAINS
+    if kernel.startswith(("chain<8, 1, 32, 8,", "chain<16, 1, 32, 16,", "chain<16, 8, 4, 16,"))
+)
+SOME_TILES = tuple(kernel for kernel in TILES if kernel.startswith("tile<4, 4,"))
 # loads of two wavefronts whose lanes share words, with others; the last two with loads whose lanes conflict
 SHARED = [f"mix<{kinds}, 4>" for kinds in ("33333333", "34343434", "13131313", "33443344", "35353535", "37373737")]
 
@@ -51,17 +57,28 @@ def error(kernel: str, warps: int, instances: tuple[str, ...]) -> float:
     return cycles(kernel, warps, instances) / MEASURED[kernel, warps] - 1
 
 
-@pytest.mark.parametrize("kernel", ALONE)
+def chains(alone: bool) -> list[Any]:
+    """Return those of one warp, or of every fourth one."""
+    chosen = [kernel for kernel in CHAINS if kernel.endswith(" 1>") == alone]
+    return [pytest.param(one, marks=() if one in SOME_CHAINS else pytest.mark.slow) for one in chosen]
+
+
+def beside(kernel: str) -> tuple[str, ...]:
+    """Return which kernels are compiled with this one."""
+    return SOME_CHAINS if kernel in SOME_CHAINS else CHAINS
+
+
+@pytest.mark.parametrize("kernel", chains(alone=True))
 def test_loads_of_one_warp_take_a_cycle_longer_each_at_most(kernel: str) -> None:
     """Two cycles for each further wavefront, and one for each further half- or quarter-warp: without the latter, loads
     of 128 bits a lane were two cycles too short. A step has four rounds."""
-    assert 0 <= cycles(kernel, 1, CHAINS) - MEASURED[kernel, 1] <= 4
+    assert 0 <= cycles(kernel, 1, beside(kernel)) - MEASURED[kernel, 1] <= 4
 
 
-@pytest.mark.parametrize("kernel", [kernel for kernel in CHAINS if kernel not in ALONE])
+@pytest.mark.parametrize("kernel", chains(alone=False))
 def test_warps_of_a_sub_partition_get_a_wavefront_a_cycle_together(kernel: str) -> None:
     """Where the sub-partition had one in two cycles, such loads took 76 to 97 % too long."""
-    assert -0.15 < error(kernel, 16, CHAINS) < 0.03
+    assert -0.15 < error(kernel, 16, beside(kernel)) < 0.03
 
 
 @pytest.mark.parametrize("kernel", SHARED)
@@ -81,13 +98,13 @@ def test_other_loads_take_the_data_stage_as_without_multiplications(kernel: str,
 
 def test_inner_loops_of_tiled_products() -> None:
     """Tiles of 4 x 4 sums a thread were 5 to 12 % too quick with eight and sixteen warps."""
-    errors = {kernel: error(kernel, 8, TILES) for kernel in TILES}
-    assert mean(map(abs, errors.values())) < 0.02
-    assert max(map(abs, errors.values())) < 0.04
+    errors = [error(kernel, 8, SOME_TILES) for kernel in SOME_TILES]
+    assert mean(map(abs, errors)) < 0.03
+    assert max(map(abs, errors)) < 0.04
 
 
 @pytest.mark.slow
-def test_inner_loops_of_tiled_products_with_other_numbers_of_warps() -> None:
-    errors = [error(kernel, warps, TILES) for kernel in TILES for warps in (1, 4, 16)]
-    assert mean(map(abs, errors)) < 0.03
+def test_inner_loops_of_other_tiled_products_and_numbers_of_warps() -> None:
+    errors = [error(kernel, warps, TILES) for kernel in TILES for warps in (1, 4, 8, 16)]
+    assert mean(map(abs, errors)) < 0.025
     assert max(map(abs, errors)) < 0.07

@@ -18,6 +18,7 @@ RECORD: dict[str, Any] = json.loads((HERE / "h200_stored_pieces.json").read_text
 ROWS: list[Any] = RECORD["rows"]
 SOURCE = (HERE.parent / "sources" / "stored_pieces.cu").read_text(encoding="utf-8")
 SHIFTED = [row for row in RECORD["shifted"] if row[3] and row[4] == 4096 and row[2] > 2]
+SOME_LOADED = ([4, 4], [4, 6], [4, 8], [2, 4], [2, 8])  # of the stores behind loads; other widths and counts are slow
 ONE_WARP = [row for row in ROWS if row[4:6] == [1, 32]]
 
 
@@ -114,7 +115,14 @@ def test_four_warps_join_what_28_lines_hold(row: list[Any]) -> None:
     assert counters["l1tex__m_l1tex2xbar_write_sectors.sum"] == measured
 
 
-@pytest.mark.parametrize("row", [row for row in RECORD["loaded"] if row[4] == 4096 and row[2] == 0], ids=str)
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param(row, id=str(row), marks=() if row[:2] in SOME_LOADED else pytest.mark.slow)
+        for row in RECORD["loaded"]
+        if row[4] == 4096 and row[2] == 0
+    ],
+)
 def test_behind_loads_what_is_sent_apart_depends_on_how_many_lines_it_is_stored_to(row: list[Any]) -> None:
     """Of two to five lines nearly nothing, also where those of less than four bytes a lane count twice. Before, of four
     lines 8 % and of eight all went apart; there 0.2 and 48 to 74."""

@@ -76,7 +76,8 @@ def test_chains_of_shared_loads_as_timed_on_an_h200(mnemonic, wavefronts, measur
 @pytest.mark.parametrize(
     ("mnemonic", "wavefronts", "latency"),
     [("LDS", 1, 24), ("LDS.64", 2, 24 + 2 + 1), ("LDS.128", 4, 24 + 6 + 3), ("LDG.E", 1, 32), ("LDG.E.64", 2, 34),
-     ("LDG.E.128", 4, 38), ("LDS", 8, 24 + 14), ("LDS.128", 2, 24 + 2 + 1), ("LDS.128", 1, 26)],
+     ("LDG.E.128", 4, 38), ("LDS", 8, 24 + 14), ("LDS.128", 2, 24 + 2 + 1), ("LDS.128", 1, 26),
+     ("LDSM.16.M88.4", 4, 24 + 6)],
 )  # fmt: skip
 def test_load_to_use_latency(mnemonic, wavefronts, latency):
     code = program(ins(mnemonic, 1, write=0), ins("FFMA", 1, wait=1), EXIT)
