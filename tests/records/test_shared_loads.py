@@ -77,14 +77,14 @@ def test_loads_of_one_warp_take_a_cycle_longer_each_at_most(kernel: str) -> None
 
 @pytest.mark.parametrize("kernel", chains(alone=False))
 def test_warps_of_a_sub_partition_get_a_wavefront_a_cycle_together(kernel: str) -> None:
-    """Where the sub-partition had one in two cycles, such loads took 76 to 97 % too long."""
+    """Where the sub-partition had one in two cycles, such loads took 73 to 96 % too long."""
     assert -0.15 < error(kernel, 16, beside(kernel)) < 0.03
 
 
 @pytest.mark.parametrize("kernel", SHARED)
 @pytest.mark.parametrize("warps", [8, pytest.param(16, marks=pytest.mark.slow)])
 def test_where_lanes_share_words_others_wait_until_registers_are_written(kernel: str, warps: int) -> None:
-    """Beside four multiplications a load. Without that wait loads of words that lanes share were 9 to 26 % too quick
+    """Beside four multiplications a load. Without that wait loads of words that lanes share were 11 to 20 % too quick
     beside those without conflicts, with 16 warps, and right beside those with conflicts."""
     assert error(kernel, warps, MIXES) == pytest.approx(0, abs=0.08)
 

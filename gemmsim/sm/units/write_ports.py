@@ -23,13 +23,11 @@ from gemmsim.sm.units.server import RESERVE, Room
 class LoadReturn(Record):
     """What a load has yet to write from cycle `ready` on: registers of one bank, or pairs that take both banks.
 
-    due     the cycle by which it is written where it waits for nothing
-    cycles  for how many it then takes the write ports
+    cycles  for how many cycles it takes the write ports where no instruction writes
     blocks  whether the returns of other loads wait behind it
     """
 
     ready: int
-    due: int
     cycles: int
     blocks: int
     even: int
@@ -40,8 +38,8 @@ class LoadReturn(Record):
 class WritePorts(Record):
     """The write ports of one sub-partition.
 
-    waited      for how many cycles returns that block others have waited too long, since the data stage was told
-    returned    the cycle by which what the last of the loads returned was written
+    waited      for how many cycles returns have kept those of other loads waiting, since the data stage was told
+    returned    the cycle by which the last of the pairs was written that a load returned
     last_write  the last cycle that has been looked at: an instruction of fixed latency writes in it
     first, count  where in `returns` the oldest entry is, and how many there are
     returns     what loads still have to write, in the order in which it is ready: a ring of as many entries as `room`
@@ -64,7 +62,6 @@ def expect_return(spec: Spec, ports: WritePorts, row: Instruction, wavefronts: i
     entry = ports.returns[_place(ports, used - spec.load_write_to_use_cycles)]
     entry.ready = used - spec.load_write_to_use_cycles
     entry.cycles = max(row.even_returns, row.odd_returns) + row.pair_returns
-    entry.due = entry.ready + entry.cycles
     entry.blocks = row.shared_load > 0 and wavefronts <= row.pair_returns
     entry.even = row.even_returns
     entry.odd = row.odd_returns
@@ -82,7 +79,6 @@ def _place(ports: WritePorts, ready: int) -> int:
     while n > 0 and ports.returns[(ports.first + n - 1) % entries].ready > ready:
         later, free = ports.returns[(ports.first + n - 1) % entries], ports.returns[(ports.first + n) % entries]
         free.ready = later.ready
-        free.due = later.due
         free.cycles = later.cycles
         free.blocks = later.blocks
         free.even = later.even
@@ -112,9 +108,11 @@ def write_results(spec: Spec, ports: WritePorts, row: Instruction, now: int) -> 
 
 
 def _note_wait(spec: Spec, ports: WritePorts, entry: LoadReturn, end: int) -> None:
-    """What a load returns has been written by cycle `end`: note how much longer others have waited behind it."""
+    """What a load of 64 or 128 bits returns has been written by cycle `end`: note for how long it has kept others
+    waiting, beyond what it takes behind the one before."""
     if entry.blocks:
-        ports.waited += max(0, end - max(entry.due, ports.returned + entry.cycles) - spec.load_write_slack_cycles)
+        soonest = max(entry.ready, ports.returned) + entry.cycles
+        ports.waited += max(0, end - soonest - spec.load_write_slack_cycles)
     ports.returned = end
 
 
