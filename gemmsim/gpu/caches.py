@@ -44,13 +44,16 @@ class L2:
     line_bytes: int
     sector_bytes: int
     ways: int
+    dirty_share: float  # of its lines, that may differ from DRAM; of more, the least recent are written there
+    evict_first_share: float  # of its lines, for data that it is told to replace first
     fetch_bytes: int  # aligned piece of memory that is read from DRAM for a sector that misses
     merged_requests: int  # so many requests of SMs of one GPC for the same sectors may become one; 1: none merge
     loads_in_step: float  # after so many loads at once SMs do not ask for them at the same time any more
     drift_steps: float  # loads after which SMs with a block each merge half of the requests that they could
     read_bytes_per_s: float  # to all SMs together
     least_sectors: float  # a request for fewer sectors of a line takes of that rate what so many do
-    write_share: float  # of that rate, at which L2 takes what all SMs together store
+    write_share: float  # of that rate, at which L2's slices take what all SMs store and what comes from DRAM
+    slice_read_share: float  # of that rate, at which they read, if they do nothing else, what hits
     partial_line_sectors: float  # a line that is written in part takes L2 as long as so many sectors more
     hit_latency_cycles: float  # from load to use, in the near partition
     far_latency_cycles: float  # from load to use, in the far partition

@@ -148,7 +148,8 @@ def _rules(gpu: GpuSpec) -> Iterator[tuple[bool, str]]:
     yield not power.busy_watts or least > power.busy_watts, f"power.limit_watts ({least:g}) is not above {anyway}"
     share = gpu.dram.achievable_fraction
     yield share <= 1, f"dram.achievable_fraction ({share:g}) exceeds 1"
-    yield l2.write_share <= 1, f"l2.write_share ({l2.write_share:g}) exceeds 1"
+    for name in ("write_share", "dirty_share", "evict_first_share"):
+        yield getattr(l2, name) <= 1, f"l2.{name} ({getattr(l2, name):g}) exceeds 1"
     for name, part in (("alone", gpu.tma.merged_alone), ("later", gpu.tma.merged_later)):
         yield part <= 1, f"tma.merged_{name} ({part:g}) exceeds 1"
 

@@ -10,6 +10,12 @@ from gemmsim.gpu.spec import GpuSpec
 
 KIB = 1024
 
+# What cannot exceed 1.
+_SHARES = (
+    *("dram.achievable_fraction", "l2.write_share", "l2.dirty_share", "l2.evict_first_share"),
+    *("tma.merged_alone", "tma.merged_later"),
+)
+
 
 def value_of(gpu: GpuSpec, key: str) -> Any:
     """Return the number, or tuple of numbers, that a full key such as "l2.size_bytes" names."""
@@ -51,7 +57,7 @@ def better_values(gpu: GpuSpec, key: str, more: bool, share: float) -> dict[str,
 def _better(gpu: GpuSpec, key: str, before: float, more: bool, share: float) -> float:
     if not before:
         return before  # 0: the GPU has nothing that could be better
-    if key in ("dram.achievable_fraction", "l2.write_share", "tma.merged_alone", "tma.merged_later"):
+    if key in _SHARES:
         return min(1.0, before * (1 + share))
     if key == "l2.far_latency_cycles":
         least = gpu.l2.hit_latency_cycles

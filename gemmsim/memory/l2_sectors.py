@@ -102,7 +102,7 @@ def replayed_l2_sectors(
     key = (generation * instructions + requests.pc) * (1 << 32) + requests.execution_number()
     _, group = np.unique(key, return_inverse=True)
     group = group.reshape(-1)
-    replayed = replay_l2(to_l2, group, l2, sms % l2.partitions, begins)
+    replayed = replay_l2(to_l2, group, l2, sms % l2.partitions, begins, requests.evict_first)
     read = np.bincount(requests.pc, replayed.missed, minlength=instructions).astype(np.float64)
     footprint = Footprint(read, np.zeros(0), float(replayed.written_back), float(replayed.of_stacks))
     delivered = fetched.new_to_block(l2)

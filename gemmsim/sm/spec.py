@@ -133,6 +133,7 @@ class Spec(Record):
     line_l2_cycles: float
     loads_in_step: float
     stored_sector_l2_cycles: float
+    slice_sector_cycles: float
     partial_line_l2_cycles: float
     atomic_cycles_per_ps: float
     sector_dram_cycles: float
@@ -259,6 +260,7 @@ def spec_of(
         "line_l2_cycles": gpu.l2.least_sectors * l1.sector_bytes / rates.l2_bytes_per_cycle,
         "loads_in_step": gpu.l2.loads_in_step,
         "stored_sector_l2_cycles": l1.sector_bytes / rates.l2_write_bytes_per_cycle,
+        "slice_sector_cycles": l1.sector_bytes / rates.l2_bytes_per_cycle / gpu.l2.slice_read_share,
         "partial_line_l2_cycles": gpu.l2.partial_line_sectors * l1.sector_bytes / rates.l2_write_bytes_per_cycle,
         "atomic_cycles_per_ps": rates.atomic_cycles_per_ps,
         "sector_dram_cycles": l1.sector_bytes / rates.dram_bytes_per_cycle,

@@ -197,8 +197,8 @@ class State:
         self._parts["returns"] = places[len(SERVERS) + 1 :]
         self._fills = allocate(Fills)
         self._fills["room"], self._memory["fills"] = address_of(self._room), address_of(self._fills)
-        self._shares = allocate(Share, 2)
-        self._memory["l2_share"], self._memory["dram_share"] = row_addresses(self._shares)
+        self._shares = allocate(Share, 3)
+        self._memory[["l2_share", "slice_share", "dram_share"]] = tuple(row_addresses(self._shares))
         self._memory["maps"], mio, tma = address_of(self._maps_there), self._gpu.mio, self._gpu.tma
         entries = {"handed_over": mio.shared_entries, "loads_begun": mio.load_entries, "stores_begun": tma.stores_held}
         entries["tile_ends"] = LOADS_REMEMBERED

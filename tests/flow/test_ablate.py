@@ -77,6 +77,8 @@ TOUCHES = {
     "wavefronts-of-a-warp": ("gpu", {"shared.wavefront_latency_cycles"}),
     "returned-shared-words": ("gpu", {"register_file.load_write_blocking"}),
     "loaded-registers": ("gpu", {"register_file.load_write_hold_cycles"}),
+    "l2-slices": ("gpu", {"l2.slice_read_share"}),
+    "dirty-lines": ("gpu", {"l2.dirty_share"}),
     "narrow-loads": ("gpu", {"l1.narrow_fill_cycles"}),
     "tile-requests": ("gpu", {"tma.load_requests_per_cycle"}),
     "memory-fences": (

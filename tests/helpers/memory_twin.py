@@ -70,33 +70,7 @@ def shares_with(lanes: Lanes, step: int) -> bool:
     return all(a is None or lanes[i ^ step] in (None, a) for i, a in enumerate(lanes))
 
 
-Request = tuple[str, int, list[int], int]  # op, line, sectors, record
-
-
-class Cache:
-    """Sets of lines in order of use, the most recent last; a line is {sector: dirty}."""
-
-    def __init__(self, size_bytes: int, ways: int) -> None:
-        self.sets: list[OrderedDict[int, dict[int, bool]]] = [
-            OrderedDict() for _ in range(max(1, size_bytes // (128 * ways)))
-        ]
-        self.ways = ways if size_bytes >= 128 * ways else size_bytes // 128
-
-    def set_of(self, line: int) -> OrderedDict[int, dict[int, bool]]:
-        return self.sets[(line * 0x9E3779B97F4A7C15 % 2**64 >> 32) % len(self.sets)]
-
-    def touch(self, line: int, second: bool = False) -> tuple[dict[int, bool], dict[int, bool]]:
-        """The line, made most recent (or, `second`, next to it), and the one that it replaced."""
-        of_set = self.set_of(line)
-        victim: dict[int, bool] = {}
-        if line not in of_set and len(of_set) == self.ways:
-            _, victim = of_set.popitem(last=False)
-        most_recent = next(reversed(of_set), line)
-        of_set.setdefault(line, {})
-        of_set.move_to_end(line)
-        if second:
-            of_set.move_to_end(most_recent)
-        return of_set[line], victim
+Request = tuple[str, int, list[int], int, bool]  # op, line, sectors, record, whether it is evicted first
 
 
 L1Numbers = tuple[int, int, int, int, Sequence[int], int, Sequence[int]]  # as of L1Cache
@@ -202,11 +176,56 @@ class L1Cache:
         return ([] if known else wanted) if op == "st" else missing
 
 
-class L2Cache(Cache):
-    """Neighbouring lines fall into all sets evenly."""
+class L2Half:
+    """A partition of L2: its sets are lists of lines, the most recent first, with None for each way that is empty.
+    Neighbouring lines fall into all sets evenly. `written_back` counts sectors that DRAM was given."""
 
-    def set_of(self, line: int) -> OrderedDict[int, dict[int, bool]]:
+    def __init__(self, size_bytes: int, ways: int) -> None:
+        count = max(1, size_bytes // (128 * ways))
+        self.sets: list[list[L2Line | None]] = [[None] * ways for _ in range(count)]
+        self.written_back = 0
+
+    def set_of(self, line: int) -> list[L2Line | None]:
         return self.sets[(line * 0x9E3779B97F4A7C15 % 2**64 >> 32) * len(self.sets) >> 32]
+
+    def find(self, line: int) -> L2Line | None:
+        return next((found for found in self.set_of(line) if found and found.number == line), None)
+
+    def use(self, line: int, second: bool, first: int) -> L2Line:
+        """The line, now the most recent, or (`second`) next to it. first: it is replaced before others, and new
+        ones like it take the room of others while they are fewer than so many; 0: it is not."""
+        of_set, known = self.set_of(line), self.find(line)
+        place = of_set.index(known) if known else len(of_set) - 1
+        if not known and first and None not in of_set:
+            of_them = [found for found in of_set if found and found.first]
+            if len(of_them) < first:
+                place -= len(of_them)
+        old = of_set.pop(place)
+        if not known and old:
+            self.clean(old)
+        used = known or L2Line(line, {})
+        others = [found for found in of_set if found and not found.first]
+        to = len(others) if first else min(place, 1 if second and others else 0)
+        of_set.insert(to, used)
+        used.first = first > 0
+        return used
+
+    def clean(self, line: L2Line) -> None:
+        self.written_back += sum(line.sectors.values())
+        line.sectors = dict.fromkeys(line.sectors, False)
+
+    def clean_oldest(self, line: int, most: int) -> None:
+        """Where more lines of the set are dirty than `most`, write the one that was used longest ago."""
+        dirty = [found for found in self.set_of(line) if found and any(found.sectors.values())]
+        if len(dirty) > most:
+            self.clean(dirty[-1])
+
+
+@dataclass(eq=False)
+class L2Line:
+    number: int
+    sectors: dict[int, bool]  # sector: dirty
+    first: bool = False
 
 
 def home_of(line: int, partitions: int) -> int:
@@ -225,12 +244,14 @@ def replay(
     warm: bool = False,
     near: Sequence[int] = (0,) * 99,
     partitions: int = 1,
+    lines_of_set: tuple[int, int] = (99, 1),
 ) -> tuple[list[int], list[int], int]:
-    """Sectors of each record that hit L1, and that DRAM read for it; dirty sectors replaced in L2.
+    """Sectors of each record that hit L1, and that DRAM read for it; dirty sectors that L2 gave to DRAM.
 
     place: (SM, generation) of each block. l1: as of L1Cache. l2: bytes, ways. resident: places of an SM. warm:
     L2 begins as the launch leaves it; its hits and misses are those of the second time. near: the partition of L2 that
-    each SM is near to.
+    each SM is near to. lines_of_set: how many lines of a set of L2 may be dirty, and how many are for what is evicted
+    first.
     """
     hits = [0] * len(trace.record_pc)
     waves: dict[int, dict[int, list[int]]] = {}
@@ -241,37 +262,52 @@ def replay(
     for sm in sorted(waves):
         generations = [waves[sm].get(g, []) for g in range(max(waves[sm]) + 1)]
         requests.append(run_sm(program, trace, generations, resident, L1Cache(*l1), hits))
-    halves = [L2Cache(l2[0] // partitions, l2[1]) for _ in range(partitions)]
+    halves = [L2Half(l2[0] // partitions, l2[1]) for _ in range(partitions)]
     for _ in range(2 if warm else 1):
-        missed, written_back = run_l2(requests, halves, [near[sm] for sm in sorted(waves)], len(hits))
-    return hits, missed, written_back
+        for half in halves:
+            half.written_back = 0
+        missed = run_l2(requests, halves, [near[sm] for sm in sorted(waves)], len(hits), lines_of_set)
+    return hits, missed, sum(half.written_back for half in halves)
 
 
-def run_l2(requests: list[list[Request]], halves: list[Cache], near: list[int], records: int) -> tuple[list[int], int]:
-    missed, written_back = [0] * records, 0
+def run_l2(
+    requests: list[list[Request]],
+    halves: list[L2Half],
+    near: list[int],
+    records: int,
+    lines_of_set: tuple[int, int],
+) -> list[int]:
+    """Sectors of each record that DRAM read."""
+    missed = [0] * records
+    most_dirty, most_first = lines_of_set
     step = next(n for n in itertools.count(len(requests) * 618 // 1000 + 1) if math.gcd(n, len(requests)) == 1)
     for turn in range(max((len(r) for r in requests), default=0)):
         order = [(turn + i * step) % len(requests) for i in range(len(requests))]
-        for sm, (op, line, wanted, record) in [(sm, requests[sm][turn]) for sm in order if turn < len(requests[sm])]:
-            home = halves[home_of(line, len(halves))]
-            reads, close = op in ("ld", "ldgsts"), halves[near[sm]]
+        for sm, (op, line, wanted, record, first) in [
+            (sm, requests[sm][turn]) for sm in order if turn < len(requests[sm])
+        ]:
+            home, close = halves[home_of(line, len(halves))], halves[near[sm]]
+            reads, far = op in ("ld", "ldgsts"), halves[near[sm]] is not home
             needed = wanted
-            if reads and close is not home and line in close.set_of(line):
-                copy, _ = close.touch(line)
-                needed = [s for s in wanted if s not in copy]
+            copy = close.find(line) if reads and far else None
+            if copy:
+                needed = [s for s in wanted if s not in copy.sectors]
                 if not needed:
+                    close.use(line, False, most_first if first else 0)
                     continue
-            state, victim = home.touch(line, second=reads and close is not home)
-            written_back += sum(victim.values())
+            copies = far and (reads or (op == "st" and not first))
+            lines_first = most_first if first and reads else 0
+            state = home.use(line, copies, lines_first).sectors
             if op != "st":
                 missed[record] += sum(s not in state for s in needed)
             for s in needed:
                 state[s] = state.get(s, False) or not reads
-            if reads and close is not home:
-                copy, victim = close.touch(line)
-                written_back += sum(victim.values())
-                copy.update(dict.fromkeys(needed, False))
-    return missed, written_back
+            if any(state.values()):
+                home.clean_oldest(line, most_dirty)
+            if copies:
+                state = close.use(line, False, lines_first).sectors
+                state.update(dict.fromkeys(needed, False))
+    return missed
 
 
 def run_sm(
@@ -305,7 +341,7 @@ def run_sm(
                 hits[record] += len(wanted) - len(missing)
                 to_l2 = missing if access.op in ("ld", "ldgsts") else wanted
                 if to_l2:
-                    out.append((access.op, line, to_l2, record))
+                    out.append((access.op, line, to_l2, record, access.evict_first))
     return out
 
 

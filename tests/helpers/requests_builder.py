@@ -41,8 +41,8 @@ def requests_of(
     pc = pc_of_shape[shape].astype(np.int32)
     operation = np.array([READ, READ_PAST_L1, WRITE], np.uint8)[pc % 3]
     start = np.linspace(0, len(base), warps + 1).astype(np.int64)
-    last_use = np.zeros(len(base), bool)
+    no = np.zeros(len(base), bool)
     numbers = np.arange(len(base))
     return L1Requests(
-        *(numbers, base, shape.astype(np.int32), operation, pc, last_use, mover.astype(np.int32), start, of_warps)
+        *(numbers, base, shape.astype(np.int32), operation, pc, no, no, mover.astype(np.int32), start, of_warps)
     )

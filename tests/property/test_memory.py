@@ -15,6 +15,7 @@ from trace_builder import alone, launch, program, warp_trace
 from gemmsim.gpu.load import load_gpu
 from gemmsim.memory import l2_sectors
 from gemmsim.memory.caches import l2 as l2_replay
+from gemmsim.memory.caches.l2 import lines_of_set
 from gemmsim.memory.grid.placement import place
 from gemmsim.memory.requests.atomics import packets_of
 from gemmsim.memory.requests.banks import wavefronts
@@ -23,9 +24,9 @@ from gemmsim.memory.serve import serve
 
 MNEMONICS = (
     "LDG.E", "LDG.E.128", "STG.E.64", "RED.E.ADD", "ATOMG.E.ADD", "LDGSTS.E.128", "LDS", "STS.128", "LDL", "STL",
-    "LDGSTS.E.BYPASS.128",
+    "LDGSTS.E.BYPASS.128", "LDG.E.EF", "STG.E.EF",
 )  # fmt: skip
-WIDTHS = (4, 16, 8, 4, 4, 16, 4, 16, 4, 4, 16)
+WIDTHS = (4, 16, 8, 4, 4, 16, 4, 16, 4, 4, 16, 4, 4)
 
 
 @st.composite
@@ -159,6 +160,7 @@ def test_caches(  # type: ignore[no-untyped-def]
         warm,
         [sm % partitions for sm in range(sms)],
         partitions,
+        lines_of_set(gpu.l2),
     )
     through_l1 = [r for r, row in enumerate(trace.record_pc.tolist()) if MNEMONICS[row] not in ("LDS", "STS.128")]
     assert [int(n) for replayed in replays for n in replayed.missed] == [missed[r] for r in through_l1]

@@ -77,13 +77,20 @@ class L2Replay:
 
 
 def replay_l2(
-    to_l2: L2Requests, group: NDArray[np.int64], l2: L2, near: NDArray[np.int64], begins: L2Start = False
+    to_l2: L2Requests,
+    group: NDArray[np.int64],
+    l2: L2,
+    near: NDArray[np.int64],
+    begins: L2Start = False,
+    evict_first: NDArray[np.bool_] | None = None,
 ) -> L2Replay:
     """Run what the L1s sent through L2.
 
     group   int64 [L1 requests] a number that is the same for requests made at about the same time
     near    int64 [SMs in use] the partition that each SM is near to
     begins  how L2 begins; True: run everything twice, and count the second time. Lines that are given stay as they are
+    evict_first
+            bool [L1 requests] whether L2 is told to replace first what each is for; None: it never is
 
     Raises GemmsimError where the lines are of an L2 of another size.
     """
@@ -96,9 +103,15 @@ def replay_l2(
     else:
         tags, valid, dirty = np.full(shape, -1, np.int64), np.zeros(shape, np.uint8), np.zeros(shape, np.uint8)
     missed, in_flight = np.zeros(len(group), np.uint16), np.zeros(len(group), np.bool_)
-    numbers = np.array([l2.fetch_bytes // SECTOR_BYTES, FIRST_ADDRESS // LINE_BYTES, 0, 0])
+    numbers = np.array([l2.fetch_bytes // SECTOR_BYTES, FIRST_ADDRESS // LINE_BYTES, *lines_of_set(l2), 0, 0])
+    goes_first = np.zeros(len(group), np.bool_) if evict_first is None else evict_first
     for _ in range(2 if begins is True else 1):
-        missed[:], in_flight[:], numbers[2:] = 0, False, 0
+        missed[:], in_flight[:], numbers[4:] = 0, False, 0
         state = L2State(tags, valid, dirty, np.full(shape, -1, np.int64), l2.partitions)
-        _replay(to_l2, group, near, state, missed, in_flight, numbers)
-    return L2Replay(missed, in_flight, int(numbers[2]), int(numbers[3]), state)
+        _replay(to_l2, group, near, goes_first, state, missed, in_flight, numbers)
+    return L2Replay(missed, in_flight, int(numbers[4]), int(numbers[5]), state)
+
+
+def lines_of_set(l2: L2) -> tuple[int, int]:
+    """Return how many lines of a set may be dirty, and how many are for what is evicted first; both at least one."""
+    return max(1, int(l2.ways * l2.dirty_share)), max(1, int(l2.ways * l2.evict_first_share))

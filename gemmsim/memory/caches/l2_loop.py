@@ -7,14 +7,19 @@ import numpy as np
 from gemmsim.memory.caches.lru import even_set_of, home_of, move, sectors_in, way_of
 from gemmsim.memory.requests.cache_operations import READ, WRITE
 
+# Bits of `L2State.valid`: the sectors that are there, and whether the line is replaced before others.
+ALL_SECTORS, EVICT_FIRST = np.uint8(15), np.uint8(16)
 
-def replay(to_l2, group, near, l2, missed, in_flight, numbers):  # type: ignore[no-untyped-def]
+
+def replay(to_l2, group, near, evict_first, l2, missed, in_flight, numbers):  # type: ignore[no-untyped-def]
     """Replay all entries of `to_l2`: fill `missed` and `in_flight` (see `l2.L2Replay`). `l2` (`l2.L2State`) is left as
     it is after the last entry.
 
-    to_l2, group, near  the arguments of `l2.replay_l2`
-    numbers             int64 [4] how many sectors DRAM reads at once (1, 2 or 4), the first line above local memory;
-                        then are counted the dirty sectors that were replaced, and those of them of local memory
+    to_l2, group, near, evict_first
+             the arguments of `l2.replay_l2`
+    numbers  int64 [6] how many sectors DRAM reads at once (1, 2 or 4), the first line above local memory, at most how
+             many dirty lines a set holds, how many lines of it are for what is evicted first; then are counted the
+             dirty sectors that DRAM was given, and those of them of local memory
     """
     start = to_l2.start
     sms = len(start) - 1
@@ -27,15 +32,15 @@ def replay(to_l2, group, near, l2, missed, in_flight, numbers):  # type: ignore[
             sm = (turn + after * step) % sms
             i = start[sm] + turn
             if i < start[sm + 1]:
-                _serve(l2, to_l2, i, near[sm], group, missed, in_flight, numbers)
+                _serve(l2, to_l2, i, near[sm], group, evict_first, missed, in_flight, numbers)
 
 
-def _serve(l2, to_l2, i, near, group, missed, in_flight, numbers):  # type: ignore[no-untyped-def]
+def _serve(l2, to_l2, i, near, group, evict_first, missed, in_flight, numbers):  # type: ignore[no-untyped-def]
     """Serve entry i of `to_l2`, from an SM near to partition `near`."""
     line, operation, request = to_l2.line[i], to_l2.operation[i], to_l2.request[i]
     sets = len(l2.tags) // l2.partitions  # of one partition
     home, row = home_of(line, l2.partitions), even_set_of(line, sets)
-    wanted, copied = to_l2.sectors[i], False
+    wanted, goes_first = to_l2.sectors[i], evict_first[request]
     copy, fetch_sectors = near * sets + row, numbers[0]
     if near != home and operation == READ:
         way = way_of(l2.tags, copy, line)
@@ -44,17 +49,27 @@ def _serve(l2, to_l2, i, near, group, missed, in_flight, numbers):  # type: igno
             if wanted == 0:
                 if l2.fetched_by[copy, way] == group[request]:
                     in_flight[request] = True
-                _put(l2, copy, way, 0, line, l2.valid[copy, way], l2.dirty[copy, way], l2.fetched_by[copy, way])
+                _use(
+                    l2,
+                    copy,
+                    way,
+                    0,
+                    goes_first,
+                    line,
+                    l2.valid[copy, way],
+                    l2.dirty[copy, way],
+                    l2.fetched_by[copy, way],
+                )
                 return
-        copied = True
+    copied = near != home and (operation == READ or (operation == WRITE and not goes_first))
+    goes_first = goes_first and operation == READ
     row += home * sets
     way = way_of(l2.tags, row, line)
     present, changed, fetcher = np.uint8(0), np.uint8(0), np.int64(-1)
     if way >= 0:
         present, changed, fetcher = l2.valid[row, way], l2.dirty[row, way], l2.fetched_by[row, way]
     else:
-        way = l2.tags.shape[1] - 1
-        _write_back(l2, row, way, numbers)
+        way = _way_for_new(l2, row, goes_first, numbers)
     if operation != WRITE:
         absent = wanted & ~present
         if absent:
@@ -70,32 +85,72 @@ def _serve(l2, to_l2, i, near, group, missed, in_flight, numbers):  # type: igno
     if operation != READ:
         changed |= to_l2.sectors[i]
     # What the far half alone asks its home for is replaced sooner there (tests/records/h200_l2.json).
-    behind = 1 if copied and l2.tags[row, 0] >= 0 else 0
-    _put(l2, row, way, behind, line, present | wanted, changed, fetcher)
+    behind = 1 if copied and l2.tags[row, 0] >= 0 and not l2.valid[row, 0] & EVICT_FIRST else 0
+    _use(l2, row, way, behind, goes_first, line, present | wanted, changed, fetcher)
+    if changed:
+        _clean(l2, row, numbers)
     if copied:
         way, present = way_of(l2.tags, copy, line), np.uint8(0)
         if way >= 0:
             present = l2.valid[copy, way]
         else:
-            way = l2.tags.shape[1] - 1
-            _write_back(l2, copy, way, numbers)
-        _put(l2, copy, way, 0, line, present | wanted, np.uint8(0), fetcher)
+            way = _way_for_new(l2, copy, goes_first, numbers)
+        _use(l2, copy, way, 0, goes_first, line, present | wanted, np.uint8(0), fetcher)
 
 
-def _write_back(l2, row, way, numbers):  # type: ignore[no-untyped-def]
-    """Count the dirty sectors of the line at index `way` of set `row`, which is about to be replaced."""
-    dirty = sectors_in(l2.dirty[row, way])
-    numbers[2] += dirty
-    if l2.tags[row, way] < numbers[1]:
-        numbers[3] += dirty
+def _way_for_new(l2, row, goes_first, numbers):  # type: ignore[no-untyped-def]
+    """Return the way of set `row` for a line that is new there, after what it holds has been written back: an empty one
+    or the last; for one that is to be evicted first, while few of them are there, that of the last ordinary line."""
+    way = l2.tags.shape[1] - 1
+    if goes_first and l2.tags[row, way] >= 0:
+        ordinary = _ordinary(l2, row)
+        if way + 1 - ordinary < numbers[3]:
+            way = ordinary - 1
+    _write_back(l2, row, way, numbers)
+    return way
 
 
-def _put(l2, row, way, to, line, valid, dirty, fetched_by):  # type: ignore[no-untyped-def]
-    """Make a line the most recent of set `row` but for `to` others. It replaces the line that was at index `way`."""
+def _ordinary(l2, row):  # type: ignore[no-untyped-def]
+    """Return how many lines of set `row` are not replaced first; they come before all that are."""
+    for way in range(l2.tags.shape[1]):
+        if l2.tags[row, way] < 0 or l2.valid[row, way] & EVICT_FIRST:
+            return way
+    return l2.tags.shape[1]
+
+
+def _use(l2, row, way, behind, goes_first, line, valid, dirty, fetched_by):  # type: ignore[no-untyped-def]
+    """Make a line the most recent of set `row` but for `behind` others, or the most recent of those that are
+    to be evicted first. It takes the place of what was at index `way`."""
+    valid &= ALL_SECTORS
+    to = min(way, behind)
+    if goes_first:
+        to, valid = _ordinary(l2, row), valid | EVICT_FIRST
+        if way < to:  # it was one of them
+            to -= 1
     move(l2.tags, row, way, to, line)
     move(l2.valid, row, way, to, valid)
     move(l2.dirty, row, way, to, dirty)
     move(l2.fetched_by, row, way, to, fetched_by)
+
+
+def _clean(l2, row, numbers):  # type: ignore[no-untyped-def]
+    """Let DRAM have the dirty sectors of the least recent dirty line of set `row`, if more of its lines are dirty than
+    may be."""
+    dirty, oldest = 0, 0
+    for way in range(l2.tags.shape[1]):
+        if l2.dirty[row, way]:
+            dirty, oldest = dirty + 1, way
+    if dirty > numbers[2]:
+        _write_back(l2, row, oldest, numbers)
+        l2.dirty[row, oldest] = 0
+
+
+def _write_back(l2, row, way, numbers):  # type: ignore[no-untyped-def]
+    """Count the dirty sectors of the line at index `way` of set `row`, which DRAM is given."""
+    dirty = sectors_in(l2.dirty[row, way])
+    numbers[4] += dirty
+    if l2.tags[row, way] < numbers[1]:
+        numbers[5] += dirty
 
 
 def _step(sms):  # type: ignore[no-untyped-def]

@@ -42,11 +42,13 @@ def way_of(tags, row, line):  # type: ignore[no-untyped-def]
 
 
 def move(array, row, way, to, value):  # type: ignore[no-untyped-def]
-    """Put `value` at index `to` of set `row` of `array`, or at `way` if that is before it. The entries from there to
-    before index `way` move back by one, and that at `way` is lost."""
+    """Put `value` at index `to` of set `row` of `array`. The entries from there to index `way` move by one to make
+    room, and that at `way` is lost."""
     for i in range(way, to, -1):
         array[row, i] = array[row, i - 1]
-    array[row, min(way, to)] = value
+    for i in range(way, to):
+        array[row, i] = array[row, i + 1]
+    array[row, to] = value
 
 
 def sectors_in(mask):  # type: ignore[no-untyped-def]

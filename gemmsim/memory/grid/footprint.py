@@ -29,7 +29,7 @@ from gemmsim.memory.grid.l1_requests import L1Requests
 from gemmsim.memory.grid.sector_lists import Sectors
 from gemmsim.memory.grid.touched import UNITS, Touched, touched, whole_lines
 from gemmsim.memory.native_loops import native_loop
-from gemmsim.memory.requests.cache_operations import READ
+from gemmsim.memory.requests.cache_operations import READ, WRITE
 from gemmsim.memory.requests.coalescer import SECTOR_BYTES, SECTORS_PER_LINE, Coalesced
 from gemmsim.support.sorting import counted, order_by
 from gemmsim.trace.types import Relation
@@ -84,14 +84,18 @@ class Known:
 
     Sectors lie at their place in `last`, or at their number among those that are visited.
 
-    held    int64 [launches * waves + 1]: how many sectors each wave was the last to touch
-    last    int16 or int32 [sectors]: for each sector, twice the number of the wave that touched it last (counted from
-            1), and 1 more if it is dirty
-    words   uint64 [sectors / 64]: a bit for each sector that is visited; empty where sectors are not numbered
-    before  int32 [sectors / 64]: how many of these come before each word
+    held        int64 [launches * waves + 1]: how many sectors each wave was the last to touch
+    held_first   the same of those that are evicted first, which `held` does not count
+    held_dirty  of all of them, how many are dirty
+    last        int16 or int32 [sectors]: for each sector, four times the number of the wave that touched it last
+                (counted from 1), 2 more if it is evicted first, and 1 more if it is dirty
+    words       uint64 [sectors / 64]: a bit for each sector that is visited; empty where sectors are not numbered
+    before      int32 [sectors / 64]: how many of these come before each word
     """
 
     held: NDArray[np.int64]
+    held_first: NDArray[np.int64]
+    held_dirty: NDArray[np.int64]
     last: NDArray
     words: NDArray[np.uint64]
     before: NDArray[np.int32]
@@ -140,14 +144,20 @@ def estimate(
     visits = _visits(relation.like, offsets, np.arange(len(relation.like)) // wave.blocks, used)
     if (lists.high + int(offsets.max()) + 1 - lists.low - int(offsets.min())) * grain > _MAX_RANGE:
         return None
-    return _follow(lists, visits, wave.l2, instructions, 2 if wave.warm else 1, grain)
+    evict_first = np.zeros(instructions, np.bool_)
+    evict_first[requests.pc[requests.evict_first]] = True
+    return _follow(lists, visits, wave.l2, evict_first, 2 if wave.warm else 1, grain)
 
 
-def _follow(lists: Touched, visits: Visits, l2: L2, instructions: int, launches: int, grain: int) -> Footprint:
+def _follow(
+    lists: Touched, visits: Visits, l2: L2, evict_first: NDArray[np.bool_], launches: int, grain: int
+) -> Footprint:
     """Follow the waves of `launches` identical launches through L2, and count what DRAM does for the last launch.
 
-    grain  sectors that an entry of the lists stands for
+    evict_first  bool [instructions] whether L2 is told to replace first what each accesses
+    grain        sectors that an entry of the lists stands for
     """
+    instructions = len(evict_first)
     unit = min(lists.unit, _MOST_UNIT // grain)
     while (visits.offset % unit).any():
         unit //= 2
@@ -163,11 +173,13 @@ def _follow(lists: Touched, visits: Visits, l2: L2, instructions: int, launches:
     part = np.zeros(instructions)
     for times, begin, end in zip(visited.tolist(), chosen.start[:-1].tolist(), chosen.start[1:].tolist(), strict=True):
         part += times * np.bincount(chosen.pc[begin:end], minlength=instructions)
-    capacity_units = capacity_sectors / unit / _copies_per_line(visits, groups, l2.partitions)
-    capacity = int(capacity_units * part.sum() / whole.sum())
+    chosen_units = capacity_sectors / unit * part.sum() / whole.sum()
+    copies = _copies_per_line(visits, groups, l2.partitions, evict_first)
+    shares = np.array([1.0, l2.dirty_share * copies, l2.evict_first_share])
+    capacity = (chosen_units / copies * shares).astype(np.int64)
     read, touches = np.zeros((2, instructions), np.int64)
-    held = np.zeros(launches * (int(visits.wave[-1]) + 1) + 1, np.int64)
-    written = _visit_waves(chosen, visits, launches, capacity, _known(chosen, visits, units, held), read, touches)
+    known = _known(chosen, visits, units, launches * (int(visits.wave[-1]) + 1) + 1)
+    written = _visit_waves(chosen, visits, launches, capacity, evict_first, known, read, touches)
     # A list of fewer than `every` entries keeps one, so what a chosen entry stands for differs from list to list.
     entries, writes = whole / np.maximum(part, 1), np.unique(groups.pc[groups.operation != READ])
     written_entries = written * float(whole[writes].sum() / max(part[writes].sum(), 1.0))
@@ -175,7 +187,7 @@ def _follow(lists: Touched, visits: Visits, l2: L2, instructions: int, launches:
     return Footprint(read * entries * sectors, read / np.maximum(touches, 1), written_entries * sectors)
 
 
-def _known(lists: Sectors, visits: Visits, sectors: int, held: NDArray[np.int64]) -> Known:
+def _known(lists: Sectors, visits: Visits, sectors: int, waves: int) -> Known:
     """Return what is known before the first wave, with no more memory than for sectors that are visited.
 
     sectors  between the first and the last one, which are at 0 and sectors - 1
@@ -185,8 +197,9 @@ def _known(lists: Sectors, visits: Visits, sectors: int, held: NDArray[np.int64]
         length = -(-sectors // _WORD_SECTORS)
         words, before = np.zeros(length, np.uint64), np.zeros(length, np.int32)
         sectors = _number_visited(lists, visits, words, before)
-    last = np.zeros(sectors, np.int16 if 2 * len(held) + 1 <= np.iinfo(np.int16).max else np.int32)
-    return Known(held, last, words, before)
+    last = np.zeros(sectors, np.int16 if 4 * waves + 3 <= np.iinfo(np.int16).max else np.int32)
+    held, held_first, held_dirty = np.zeros((3, waves), np.int64)
+    return Known(held, held_first, held_dirty, last, words, before)
 
 
 def _visits(
@@ -213,18 +226,19 @@ def _visits(
     return Visits(wave[order], number[order], offset[order], blocks[order])
 
 
-def _copies_per_line(visits: Visits, groups: Groups, partitions: int) -> float:
+def _copies_per_line(visits: Visits, groups: Groups, partitions: int, evict_first: NDArray[np.bool_]) -> float:
     """Return how many lines of L2 a line takes, on average.
 
-    It takes one in the partition that it belongs to, and one in each other partition whose SMs read it. Each of the
-    blocks that read it may be near to any of the partitions. A line that is only written has no copies.
+    It takes one in the partition that it belongs to, and one in each other partition whose SMs read or write it. Each
+    of the blocks that do may be near to any of the partitions. Atomics, and stores of what is replaced first, leave no
+    copies.
     """
     if partitions == 1:
         return 1.0
     others = (partitions - 1) * (1 - (1 - 1 / partitions) ** visits.blocks.astype(np.float64))
     lists = int(visits.list.max()) + 1
-    read, touches = (
-        np.bincount(groups.list, n, lists)[visits.list]
-        for n in (groups.entries * (groups.operation == READ), groups.entries)
+    copied = (groups.operation == READ) | ((groups.operation == WRITE) & ~evict_first[groups.pc])
+    copies, touches = (
+        np.bincount(groups.list, n, lists)[visits.list] for n in (groups.entries * copied, groups.entries)
     )
-    return 1 + float(read @ others) / max(int(touches.sum()), 1)
+    return 1 + float(copies @ others) / max(int(touches.sum()), 1)

@@ -30,6 +30,7 @@ class L1Requests:
     operation        uint8 [requests] READ, WRITE, ATOMIC, READ_PAST_L1 or WRITE_PAST_L1
     pc               int32 [requests] static instruction index
     last_use         bool [requests] whether it reads what is not read again (`Access.last_use`)
+    evict_first      bool [requests] whether L2 is told to replace it first (`Access.evict_first`)
     mover            int32 [requests] row of the offsets that move its address to those of other blocks (`Relation`)
     start            int64 [warps + 1] warp w has the requests start[w]:start[w + 1]
     warps_per_block  warps w of block b (an index into the trace's blocks) are those with w // warps_per_block == b
@@ -43,6 +44,7 @@ class L1Requests:
     operation: NDArray[np.uint8]
     pc: NDArray[np.int32]
     last_use: NDArray[np.bool_]
+    evict_first: NDArray[np.bool_]
     mover: NDArray[np.int32]
     start: NDArray[np.int64]
     warps_per_block: int
@@ -76,13 +78,18 @@ def l1_requests_of(trace: WarpTrace, shapes: Shapes, accesses: dict[int, Access]
     if trace.repeats is not None:
         step = trace.repeats.step_bytes[record].astype(np.int64) >> SECTOR_SHIFT
         stands_for = {"times": trace.repeats.of_record[record].astype(np.int64), "step": step}
+
+    def said(what: str) -> NDArray[np.bool_]:
+        return np.isin(trace.record_pc[record], [index for index, access in accesses.items() if getattr(access, what)])
+
     return L1Requests(
         record=record,
         base_sector=(trace.record_base[record] >> np.uint64(SECTOR_SHIFT)).astype(np.int64),
         shape=shapes.of_record[record],
         operation=operation[record].astype(np.uint8),
         pc=trace.record_pc[record],
-        last_use=np.isin(trace.record_pc[record], [index for index, access in accesses.items() if access.last_use]),
+        last_use=said("last_use"),
+        evict_first=said("evict_first"),
         mover=trace.relation.record_mover[record] if trace.relation else np.zeros(len(record), np.int32),
         start=np.searchsorted(record, trace.record_start).astype(np.int64),
         warps_per_block=trace.warps_per_block,

@@ -12,6 +12,7 @@ from gemmsim.support.warp import WARP_LANES
 # An access of 256 bits (sm_100 and later) is recorded as two of 128.
 _WIDTHS = ACCESS_BYTES | ATOMIC_BYTES | {"256": 16}
 _SECTOR_BYTES = 32  # a lane of a bulk copy's record stands for a sector
+_EVICT_FIRST = {"ld": {"EF", "NA", "LU"}, "st": {"EF"}}  # modifiers of loads and stores of global memory
 _ROWS = 8  # lanes that give an address for each matrix of LDSM and STSM
 
 
@@ -29,6 +30,8 @@ class Access:
                  other SMs have stored (ld.cg, ld.volatile, and ld.acquire and ld.relaxed of the GPU's scope or wider).
                  L1 is not coherent, so PTX has such loads served by L2 (PTX ISA, "Cache Operators").
     last_use     whether a load says that its data is not read again (LDL.LU, which fills a spilled register)
+    evict_first  whether L2 is told to replace it before other data: a load or a store with .EF (ld.cs, st.cs), a load
+                 with .NA (L1::no_allocate) or .LU (ld.lu), to which an H200's L2 does the same (h200_l2_capacity.json)
     arithmetic   of an atomic, "int", "float" or "cas" (compare and swap), else ""
     """
 
@@ -39,6 +42,7 @@ class Access:
     lanes: int = WARP_LANES
     bypasses: bool = False
     last_use: bool = False
+    evict_first: bool = False
     arithmetic: str = ""
 
     @property
@@ -87,7 +91,9 @@ def access_of(instruction: Instruction) -> Access | None:
     if op in ("atom", "red"):
         return Access(space, op, width, arithmetic=_arithmetic(modifiers))
     strong = space == "global" and op == "ld" and "STRONG" in modifiers and not {"CTA", "SM"} & {*modifiers}
-    return Access(space, op, width, bypasses=strong, last_use=space == "local" and op == "ld" and "LU" in modifiers)
+    last_use = space == "local" and op == "ld" and "LU" in modifiers
+    evict_first = space == "global" and bool(_EVICT_FIRST[op] & {*modifiers})
+    return Access(space, op, width, bypasses=strong, last_use=last_use, evict_first=evict_first)
 
 
 def _arithmetic(modifiers: tuple[str, ...]) -> str:

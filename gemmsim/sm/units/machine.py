@@ -176,7 +176,8 @@ class MemoryPath(Record):
     copied_cycles   for how many cycles these have waited for what asynchronous copies bring
     fills           what loads wait for on its way from L2 to the data stage
     link            the link to L2, for ordinary loads
-    l2_share, dram_share  this SM's share of the bandwidth of each
+    l2_share, slice_share, dram_share
+                    this SM's share of what comes from L2, of the time of L2's slices, and of DRAM's bandwidth
     l2_stores       its share of L2, for stores alone
     dram_read, dram_written  how many cycles of the share of DRAM its loads and stores have taken of late
     turns           sectors that DRAM has read since the last of those after which a write made it turn round
@@ -215,6 +216,7 @@ class MemoryPath(Record):
     out: Server
     link: Server
     l2_share: Share
+    slice_share: Share
     dram_share: Share
     l2_stores: Server
     dram_read: float

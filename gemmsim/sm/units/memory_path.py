@@ -17,7 +17,7 @@ from gemmsim.sm.units.instruction import Instruction
 from gemmsim.sm.units.machine import MemoryPath, Sm, SubPartition, Warp
 from gemmsim.sm.units.request_queue import enter, first_in_queue, leave, left_before
 from gemmsim.sm.units.server import book
-from gemmsim.sm.units.share import take
+from gemmsim.sm.units.share import slice_cycles, take
 from gemmsim.sm.units.slowest_line import slowest_of
 
 
@@ -241,6 +241,8 @@ def _miss_cycles(
     least = cost.lines * spec.line_l2_cycles  # a line takes L2 so long, however few of its sectors are asked for
     share = max(share, least * (cost.l2_sectors - cost.merged_sectors) / cost.l2_sectors)
     end = max(begin + cycles, take(memory.l2_share, now, share, spec.loads_in_step))
+    slices = slice_cycles(spec, float(cost.l2_sectors - cost.merged_sectors - dram_sectors), dram_sectors)
+    end = max(end, take(memory.slice_share, now, slices, spec.loads_in_step))
     return latency - row.hit_latency_cycles + end - sent - min(cycles, spec.sector_link_cycles)
 
 
@@ -252,7 +254,7 @@ def _write_behind(spec: Spec, memory: MemoryPath, cost: AccessCost, sent: float,
     """
     cycles = cost.l2_sectors * spec.stored_sector_l2_cycles + cost.partial_lines * spec.partial_line_l2_cycles
     end = book(memory.l2_stores, now, sent, cycles) + cycles
-    end = max(end, take(memory.l2_share, now, cycles, spec.loads_in_step))
+    end = max(end, take(memory.slice_share, now, cycles, spec.loads_in_step))
     dram.write(spec, memory, cost.dram_sectors, now)
     return end
 

@@ -30,7 +30,7 @@ from gemmsim.sm.units.instruction import Bulk, Instruction
 from gemmsim.sm.units.machine import MemoryPath, Sm, SubPartition, Warp
 from gemmsim.sm.units.pipes import block_until
 from gemmsim.sm.units.server import book
-from gemmsim.sm.units.share import take
+from gemmsim.sm.units.share import slice_cycles, take
 from gemmsim.sm.units.slowest_line import slowest_of
 
 LOADS_REMEMBERED = 8  # for fences (`MemoryPath.tile_ends`)
@@ -99,6 +99,8 @@ def load_tile(sm: Sm, memory: MemoryPath, sync: Sync, now: int) -> float:
         latency += dram.queue_cycles(spec.tma_queue_cycles, memory.l2_share.asked, lines, spec.l2_latency_cycles, now)
         share = asked * spec.tma_sector_l2_cycles
         starts = max(starts, take(memory.l2_share, now, share, spec.loads_in_step) - share)
+        slices = slice_cycles(spec, asked - sync.dram_sectors, sync.dram_sectors)
+        starts = max(starts, take(memory.slice_share, now, slices, spec.loads_in_step) - slices)
     end = starts + cycles + latency
     memory.load_latency = end - now
     memory.load_end = max(memory.load_end, end)
@@ -126,7 +128,7 @@ def _store(sm: Sm, part: SubPartition, sync: Sync, row: Instruction, now: int) -
     cycles, share = sync.amount * a_byte, sync.l2_sectors * spec.stored_sector_l2_cycles
     begin = book(memory.tma_stores, now, float(now), max(cycles, share))
     book(memory.l2_stores, now, begin, share)
-    take(memory.l2_share, now, share, spec.loads_in_step)
+    take(memory.slice_share, now, share, spec.loads_in_step)
     dram.write(spec, memory, sync.dram_sectors, now)
     memory.stores_begun[memory.oldest_store] = begin
     memory.oldest_store = (memory.oldest_store + 1) % spec.tma_stores_held

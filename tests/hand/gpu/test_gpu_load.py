@@ -133,6 +133,8 @@ def test_set_takes_every_number_in_every_unit_of_its_kind() -> None:
         ("h200", "dram.achievable_fraction=1.5", "exceeds 1"),
         ("h200", "dram.achievable_fraction=150%", "exceeds 1"),
         ("h200", "l2.write_share=1.1", "exceeds 1"),
+        ("h200", "l2.dirty_share=1.1", "exceeds 1"),
+        ("h200", "l2.evict_first_share=2", "exceeds 1"),
         ("h200", "tma.merged_alone=1.1", "exceeds 1"),
         ("h200", "shared.max_bytes_per_sm=300KiB", "exceeds l1.unified_bytes"),
         ("h200", "shared.max_bytes_per_block=228KiB", "exceed shared.max_bytes_per_sm"),

@@ -172,7 +172,7 @@ def test_steps_of_loops_that_are_not_executed_in_full() -> None:
     """A warp that executes one atomic, a loop of two that goes round three times, and another one."""
     none = np.zeros(4, np.int64)
     requests = L1Requests(
-        *[none] * 7, start=np.array([0, 4, 4]), warps_per_block=1, times=np.array([1, 3, 3, 1]), step=none
+        *[none] * 8, start=np.array([0, 4, 4]), warps_per_block=1, times=np.array([1, 3, 3, 1]), step=none
     )
     assert steps(requests, np.arange(4)).tolist() == [[0, 1, 2, 7], [1, 2, 2, 1], [8, 8, 8, 8]]
 
@@ -181,7 +181,7 @@ def test_steps_of_a_loop_behind_one_that_goes_round_more_often() -> None:
     """Two loops of two atomics, which go round three times and twice, and another atomic: ten and one."""
     none = np.zeros(5, np.int64)
     requests = L1Requests(
-        *[none] * 7, start=np.array([0, 5]), warps_per_block=1, times=np.array([3, 3, 2, 2, 1]), step=none
+        *[none] * 8, start=np.array([0, 5]), warps_per_block=1, times=np.array([3, 3, 2, 2, 1]), step=none
     )
     assert steps(requests, np.arange(5)).tolist() == [[0, 1, 6, 7, 10], [2, 2, 2, 2, 1], [11] * 5]
 
@@ -195,6 +195,7 @@ def requests_of(sectors: np.ndarray, start: list[int], times: np.ndarray, step: 
         none.astype(np.int32),
         np.full(len(sectors), ATOMIC, np.uint8),
         none.astype(np.int32),
+        none > 0,
         none > 0,
         none.astype(np.int32),
         start=np.array(start),

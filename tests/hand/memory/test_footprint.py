@@ -27,19 +27,28 @@ def drawn(seed: int, far: int) -> tuple[Sectors, Visits]:
     return lists, visits
 
 
-def followed(lists: Sectors, visits: Visits, launches: int, capacity: int) -> tuple[list, list, int]:
-    """What `visit_waves` counts, in dictionaries: a wave and a dirty bit for each sector."""
-    last: dict[int, tuple[int, bool]] = {}
+def followed(
+    lists: Sectors, visits: Visits, launches: int, capacity: tuple[int, int, int], evict_first: list[bool]
+) -> tuple[list, list, int]:
+    """What `visit_waves` counts, in dictionaries: for each sector a wave, whether it is dirty, and whether it is
+    evicted first."""
+    last: dict[int, tuple[int, bool, bool]] = {}
     waves = int(visits.wave[-1]) + 1
     read, touched, written = [0, 0], [0, 0], 0
 
-    def oldest(now: int) -> int:
-        total = 0
-        for earlier in range(now - 1, -1, -1):
-            total += sum(wave == earlier for wave, _ in last.values())
-            if total > capacity:
-                return earlier + 1
-        return 0
+    def first_that_fits(waves_of: list[int], most: int, now: int) -> int:
+        return max([0, *(w + 1 for w in range(now) if sum(x >= w for x in waves_of) > most)])
+
+    def oldest(now: int) -> tuple[int, int, int]:
+        """The first waves of which ordinary sectors are there, and others, and of which any are dirty."""
+        ordinary = [wave for wave, _, first in last.values() if not first]
+        kept = first_that_fits(ordinary, capacity[0], now)
+        room = max(capacity[0] - sum(wave >= kept for wave in ordinary), capacity[2])
+        return (
+            kept,
+            first_that_fits([wave for wave, _, first in last.values() if first], room, now),
+            first_that_fits([wave for wave, dirty, _ in last.values() if dirty], capacity[1], now),
+        )
 
     for launch in range(launches):
         read, touched, written = [0, 0], [0, 0], 0
@@ -47,36 +56,47 @@ def followed(lists: Sectors, visits: Visits, launches: int, capacity: int) -> tu
         for wave, number, by in zip(visits.wave, visits.list, visits.offset, strict=True):
             now = launch * waves + int(wave)
             if now != begun:
-                begun, kept = now, oldest(now)
+                begun, (kept, kept_first, kept_dirty) = now, oldest(now)
             for i in range(lists.start[number], lists.start[number + 1]):
                 at, pc, write = int(lists.sector[i] + by), int(lists.pc[i]), lists.operation[i] == WRITE
-                before, dirty = last.get(at, (-1, False))
+                before, dirty, first = last.get(at, (-1, False, False))
+                there = before >= (kept_first if first else kept)
+                goes_first = evict_first[pc] and not write
                 if before < now:
                     touched[pc] += 1
-                    if before < kept:
-                        read[pc] += not write
-                        written += dirty
-                        dirty = False
-                last[at] = now, bool(dirty or write)
-    kept = oldest(launches * waves)
-    return read, touched, written + sum(dirty for wave, dirty in last.values() if wave < kept)
+                    read[pc] += not there and not write
+                    if dirty and (before < kept_dirty or not there):
+                        written, dirty = written + 1, False
+                    first = goes_first
+                last[at] = now, bool(dirty or write), first and goes_first
+        kept, kept_first, kept_dirty = oldest((launch + 1) * waves)
+        for at, (wave, dirty, first) in last.items():
+            if dirty and (wave < kept_dirty or wave < (kept_first if first else kept)):
+                written += 1
+                last[at] = wave, False, first
+    return read, touched, written
 
 
 @pytest.mark.parametrize("far", [100, 1 << 12, 1 << 30])
-@pytest.mark.parametrize("capacity", [0, 40, 1000])
-def test_waves_are_followed_as_by_a_slow_twin(far: int, capacity: int) -> None:
+@pytest.mark.parametrize(
+    "capacity", [(0, 0, 0), (40, 1000, 10), (40, 10, 0), (90, 60, 20), (1000, 20, 0), (1000, 1000, 0)]
+)
+@pytest.mark.parametrize("evict_first", [[False, False], [True, False], [True, True]])
+def test_waves_are_followed_as_by_a_slow_twin(
+    far: int, capacity: tuple[int, int, int], evict_first: list[bool]
+) -> None:
     """Sectors are numbered where fewer are visited than lie between them: never for 100, always for 2^30."""
     for seed in range(5):
         lists, visits = drawn(seed, far)
-        known = _known(lists, visits, far + 129, np.zeros(2 * 9 + 1, np.int64))
+        known = _known(lists, visits, far + 129, 2 * 9 + 1)
         distinct = {
             int(s + by) for n, by in zip(visits.list, visits.offset, strict=True)
             for s in lists.sector[30 * n : 30 * n + 30]
         }  # fmt: skip
         assert len(known.last) == (far + 129 if far == 100 else len(distinct))
         read, touched = np.zeros((2, 2), np.int64)
-        written = _visit_waves(lists, visits, 2, capacity, known, read, touched)
-        assert (read.tolist(), touched.tolist(), written) == followed(lists, visits, 2, capacity)
+        written = _visit_waves(lists, visits, 2, np.array(capacity), np.array(evict_first), known, read, touched)
+        assert (read.tolist(), touched.tolist(), written) == followed(lists, visits, 2, capacity, evict_first)
 
 
 def test_sectors_may_lie_as_far_apart_as_large_matrices_are() -> None:

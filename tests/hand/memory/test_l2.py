@@ -16,18 +16,19 @@ from gemmsim.memory.types import Traffic
 from gemmsim.support.errors import GemmsimError
 
 GPU = load_gpu("h200")
-LOAD, STORE, ADD = range(3)
-PROGRAM = program("LDG.E", "STG.E", "RED.E.ADD")
+LOAD, STORE, ADD, LOAD_FIRST, STORE_FIRST = range(5)
+PROGRAM = program("LDG.E", "STG.E", "RED.E.ADD", "LDG.E.EF", "STG.E.EF")
 
 
 def line(number: int) -> Lanes:
     return [128 * number + 4 * lane for lane in range(32)]
 
 
-def served(*blocks: list[Accesses], lines: int = 2, warm: L2Start = False) -> Traffic:
+def served(*blocks: list[Accesses], lines: int = 2, warm: L2Start = False, dirty: float = 1.0) -> Traffic:
     """One block a SM, no L1, an L2 of one partition, one set of `lines` lines, no requests that merge."""
-    gpu = replace(GPU, l2=replace(GPU.l2, size_bytes=128 * lines, ways=lines, partitions=1, merged_requests=1))
-    return serve(PROGRAM, launch((len(blocks), 1, 1)), warp_trace(3, dict(enumerate(blocks))), gpu, 0, 1, warm)
+    l2 = replace(GPU.l2, size_bytes=128 * lines, ways=lines, partitions=1, merged_requests=1, dirty_share=dirty)
+    gpu = replace(GPU, l2=l2)
+    return serve(PROGRAM, launch((len(blocks), 1, 1)), warp_trace(5, dict(enumerate(blocks))), gpu, 0, 1, warm)
 
 
 def test_what_one_sm_fetched_another_finds() -> None:
@@ -56,14 +57,15 @@ def test_a_partition_keeps_copies_of_what_belongs_to_the_other() -> None:
         near, far = (next(n for n in range(99) if home_of(np.int64(n), 2) == half) for half in (0, 1))
 
     def dram(*blocks: list[Accesses]) -> list[int]:
-        traced = warp_trace(3, dict(enumerate(blocks)))
+        traced = warp_trace(5, dict(enumerate(blocks)))
         return serve(PROGRAM, launch((len(blocks), 1, 1)), traced, gpu, 0, 1).cost.dram_sectors.tolist()
 
     reads = [(LOAD, line(near)), (LOAD, line(far)), (LOAD, line(far)), (LOAD, line(near))]
     assert dram([reads]) == [4, 4, 0, 4]  # the copy of `far` has replaced `near`
     assert dram([[(LOAD, line(far)), (LOAD, line(near)), (LOAD, line(far))]]) == [4, 4, 0]  # found at home
     assert dram([[(STORE, line(far)), (LOAD, line(near)), (STORE, line(far))]]) == [2, 4, 2]  # written in the end
-    assert dram([[(LOAD, line(near)), (STORE, line(far)), (LOAD, line(near))]]) == [4, 4, 0]  # stores leave no copy
+    assert dram([[(LOAD, line(near)), (STORE, line(far)), (LOAD, line(near))]]) == [4, 4, 4]  # stores leave a copy, too
+    assert dram([[(LOAD, line(near)), (STORE_FIRST, line(far)), (LOAD, line(near))]]) == [4, 4, 0]  # these do not
     # SM 1 is near to the second. In turns: `far` comes to both halves, `near` replaces it in both; `far` comes again,
     # to SM 1, whose turn it is to begin. Both wait in the first turn; of the second each has half.
     two = [[(LOAD, line(far)), (LOAD, line(far))], [(LOAD, line(near)), (LOAD, line(far))]]
@@ -133,9 +135,9 @@ def test_what_another_block_of_the_wave_is_fetching_is_in_flight() -> None:
 def test_what_an_earlier_wave_fetched_is_there() -> None:
     one_sm = replace(GPU, sm=replace(GPU.sm, count=1))
     blocks = {0: [[(LOAD, line(0))]], 1: [[(LOAD, line(0))]]}
-    cost = serve(PROGRAM, launch((2, 1, 1)), warp_trace(3, blocks), one_sm, 0, 1).cost
+    cost = serve(PROGRAM, launch((2, 1, 1)), warp_trace(5, blocks), one_sm, 0, 1).cost
     assert (cost.dram_sectors.tolist(), cost.dram_shared.tolist()) == ([4, 0], [False, False])
-    together = serve(PROGRAM, launch((2, 1, 1)), warp_trace(3, blocks), one_sm, 0, 2).cost
+    together = serve(PROGRAM, launch((2, 1, 1)), warp_trace(5, blocks), one_sm, 0, 2).cost
     assert together.dram_shared.tolist() == [False, True]
 
 
@@ -177,3 +179,50 @@ def test_a_launch_finds_in_l2_what_another_left() -> None:
         assert traffic.counters["dram__sectors_write.sum"] == 4
     with pytest.raises(GemmsimError, match="another size"):
         served([[(LOAD, line(0))]], lines=3, warm=left)
+
+
+def test_no_more_lines_are_dirty_than_may_be() -> None:
+    """A set of four lines, of which two may be dirty. The third store makes DRAM write the first line, which stays:
+    reading it again finds it. Storing to it once more makes DRAM write the second one."""
+    stores = [(STORE, line(n)) for n in (0, 1, 2)]
+    assert served([stores[:2]], lines=4, dirty=0.5).counters["dram__sectors_write.sum"] == 0
+    traffic = served([[*stores, (LOAD, line(0))]], lines=4, dirty=0.5)
+    assert traffic.counters["dram__sectors_write.sum"] == 4
+    assert traffic.counters["dram__sectors_read.sum"] == 0
+    assert served([[*stores, stores[0]]], lines=4, dirty=0.5).counters["dram__sectors_write.sum"] == 8
+    assert served([[*stores, stores[0]]], lines=4).counters["dram__sectors_write.sum"] == 0
+
+
+@pytest.mark.parametrize("load", ["LDG.E.EF", "LDG.E.NA", "LDG.E.LU"])
+def test_what_is_read_to_be_evicted_first_is(load: str) -> None:
+    """A set of four lines, where lines 0 and 1 are loaded, and 2 and 3 to be evicted first. All fit. Loading 4 replaces
+    2, and loading 5 replaces 3, though 0 is older than both."""
+    built = program("LDG.E", load)
+    gpu = replace(GPU, l2=replace(GPU.l2, size_bytes=4 * 128, ways=4, partitions=1))
+    before = [(0, line(0)), (0, line(1)), (1, line(2)), (1, line(3))]
+
+    def found(more: int) -> list[int]:
+        """Which lines are there, asked for one at a time."""
+        others = [(0, line(4 + n)) for n in range(more)]
+        warps = [warp_trace(2, {0: [[*before, *others, (0, line(n))]]}) for n in range(4)]
+        last = [serve(built, launch(), trace, gpu, 0, 1).cost.dram_sectors[-1] for trace in warps]
+        return [n for n in range(4) if last[n] == 0]
+
+    assert [found(more) for more in range(4)] == [[0, 1, 2, 3], [0, 1, 3], [0, 1], [1]]
+
+
+def test_they_take_the_room_of_others_up_to_a_share_of_the_set() -> None:
+    """Four lines fill a set of four, of which a half is for what is evicted first. The first two of three such lines
+    replace 0 and 1, the third one the first of them."""
+    gpu = replace(GPU, l2=replace(GPU.l2, size_bytes=4 * 128, ways=4, partitions=1, evict_first_share=0.5))
+    warp = [(LOAD, line(n)) for n in range(4)] + [(LOAD_FIRST, line(n)) for n in (4, 5, 6)]
+    dram = [serve(PROGRAM, launch(), warp_trace(5, {0: [[*warp, (LOAD, line(n))]]}), gpu, 0, 1).cost.dram_sectors[-1]
+            for n in range(7)]  # fmt: skip
+    assert [n for n in range(7) if dram[n] == 0] == [2, 3, 5, 6]
+
+
+def test_reading_an_ordinary_line_so_makes_it_go_first() -> None:
+    """Of two lines, 1 is the newer. Read once more to be evicted first, it is replaced by 2; else it is not."""
+    for again, found in ((LOAD_FIRST, 4), (LOAD, 0)):
+        warp = [(LOAD, line(0)), (LOAD, line(1)), (again, line(1)), (LOAD, line(2)), (LOAD, line(1))]
+        assert served([warp]).cost.dram_sectors.tolist() == [4, 4, 0, 4, found]

@@ -129,7 +129,7 @@ def test_a_last_use_brings_no_line() -> None:
 def test_a_block_has_its_share_of_l2(lines: int, misses: int, written: float) -> None:
     """A group of one block stores its lines and then loads and stores each. It has an eighth of 512 lines. That is a
     set of 64 ways, and less than a set no share has."""
-    l2 = replace(GPU.l2, size_bytes=512 * 128, ways=64, partitions=1, fetch_bytes=32)
+    l2 = replace(GPU.l2, size_bytes=512 * 128, ways=64, partitions=1, fetch_bytes=32, dirty_share=1.0)
     first = np.arange(lines)
     line = np.concatenate([first, np.repeat(first, 2)])
     operation = np.concatenate([np.full(lines, WRITE), np.tile([READ, WRITE], lines)]).astype(np.uint8)

@@ -153,6 +153,7 @@ def loads_by(pc: list[int], base_sector: list[int], shape: list[int], start: lis
         operation=np.full(count, READ, np.uint8),
         pc=np.array(pc, np.int32),
         last_use=np.zeros(count, np.bool_),
+        evict_first=np.zeros(count, np.bool_),
         mover=np.zeros(count, np.int32),
         start=np.array(start),
         warps_per_block=2,

@@ -11,7 +11,7 @@ from gemmsim.memory.grid.footprint import Visits, _copies_per_line
 from gemmsim.memory.grid.placement import Placement
 from gemmsim.memory.grid.sample_residents import _draw
 from gemmsim.memory.requests.access import Access
-from gemmsim.memory.requests.cache_operations import READ, WRITE
+from gemmsim.memory.requests.cache_operations import ATOMIC, READ, WRITE
 from gemmsim.memory.requests.lane_wavefronts import lane_wavefronts
 from gemmsim.trace.types import Relation
 
@@ -24,14 +24,19 @@ def test_lanes_that_are_two_words_apart() -> None:
 
 
 def test_copies_of_a_line_in_the_other_partition() -> None:
-    """List 0 has two reads, list 1 a write. Two blocks read list 0: that none of them is near the other partition has a
-    chance of 1/4. One and a half of the three sectors touched have a copy."""
-    entries = np.array([2, 1])
-    groups = Groups(np.array([0, 1]), np.zeros(2, np.int64), np.array([READ, WRITE]), entries)
+    """List 0 has two reads, list 1 an atomic, or a store of what is evicted first. Two blocks read list 0: that none of
+    them is near the other partition has a chance of 1/4. One and a half of the three sectors touched have a copy. An
+    ordinary store by one block leaves one with a chance of 1/2."""
+    entries, pc = np.array([2, 1]), np.array([0, 1])
+    groups = Groups(np.array([0, 1]), pc, np.array([READ, ATOMIC]), entries)
+    stores = Groups(np.array([0, 1]), pc, np.array([READ, WRITE]), entries)
+    never, once = np.array([False, False]), np.array([False, True])
     zeros = np.zeros(2, np.int64)
     visits = Visits(zeros, np.array([0, 1]), zeros, np.array([2, 1]))
-    assert _copies_per_line(visits, groups, 2) == 1 + 2 * 0.75 / 3
-    assert _copies_per_line(visits, groups, 1) == 1
+    assert _copies_per_line(visits, groups, 2, never) == 1 + 2 * 0.75 / 3
+    assert _copies_per_line(visits, stores, 2, once) == 1 + 2 * 0.75 / 3
+    assert _copies_per_line(visits, stores, 2, never) == 1 + (2 * 0.75 + 0.5) / 3
+    assert _copies_per_line(visits, groups, 1, never) == 1
 
 
 def test_wavefronts_of_wgmma() -> None:
