@@ -237,9 +237,8 @@ def spec_of(
         "math_interval": gpu.warpgroup.math_interval,
         "line_instructions": fetch.line_bytes // INSTRUCTION_BYTES,
         "first_level_sets": fetch.first_level_bytes // fetch.line_bytes // fetch.first_level_ways,
-        "first_level_ways": fetch.first_level_ways,
         "second_level_sets": fetch.second_level_bytes // fetch.line_bytes // fetch.second_level_ways,
-        "second_level_ways": fetch.second_level_ways,
+        **{name: getattr(fetch, name) for name in ("first_level_ways", "second_level_ways")},
         "ahead_lines": fetch.ahead_lines,
         # At least one cycle each: what one unit does in a cycle, another sees in the next.
         "block_start_cycles": max(1, round(gpu.launch.block_start_cycles)),

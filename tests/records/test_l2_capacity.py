@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +41,16 @@ def spec_of(row: list[Any]) -> Any:
     return launch_spec(SOURCE, "h200", launch)
 
 
-def counted(row: list[Any], begins: L2State | None = None) -> Any:
+def counted(row: list[Any], begins: L2State | None = None, sampled: bool = False) -> Any:
     spec = spec_of(row)
+    if sampled:
+        spec = replace(spec, settings=replace(spec.settings, full_below=1))
     return api.count(spec, cuda_program("l2_capacity.cu", row[0], spec.gpu.arch, INSTANCES), begins)
 
 
-def dram_mib(row: list[Any]) -> tuple[float, ...]:
+def dram_mib(row: list[Any], sampled: bool = False) -> tuple[float, ...]:
     """What DRAM reads and writes."""
-    counters = counted(row).traffic.counters
+    counters = counted(row, sampled=sampled).traffic.counters
     return tuple(counters[name] / SECTORS_PER_MIB for name in COUNTERS)
 
 
@@ -101,6 +104,15 @@ def test_what_is_read_to_be_evicted_first_is(row: list[Any]) -> None:
     DRAM read nothing again."""
     if sum(row[1:3]) <= 56:
         assert behind_other_data(row) == pytest.approx(row[4], abs=3.0)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "mib"),
+    [("stored<0>", 24), ("stored<0>", 40), ("copied<0,0>", 16), ("copied<0,0>", 28), ("raised", 24), ("added", 20)],
+)
+def test_a_sample_keeps_all_or_nothing_where_an_h200_does(kernel: str, mib: int) -> None:
+    [row] = [row for row in ROWS if row[:2] == [kernel, mib]]
+    assert dram_mib(row, sampled=True) == pytest.approx(row[4:6], abs=4.0)
 
 
 def test_times_of_launches_about_as_large_as_l2() -> None:

@@ -58,6 +58,18 @@ L2Start = bool | L2State
 
 
 @dataclass(frozen=True)
+class Asked:
+    """What the replay knows of the requests of the L1s: arrays [L1 requests].
+
+    group        int64 a number that is the same for requests made at about the same time
+    evict_first  bool whether L2 is told to replace first what each is for
+    """
+
+    group: NDArray[np.int64]
+    evict_first: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
 class L2Replay:
     """What L2 did with the requests of the L1s.
 
@@ -104,11 +116,11 @@ def replay_l2(
         tags, valid, dirty = np.full(shape, -1, np.int64), np.zeros(shape, np.uint8), np.zeros(shape, np.uint8)
     missed, in_flight = np.zeros(len(group), np.uint16), np.zeros(len(group), np.bool_)
     numbers = np.array([l2.fetch_bytes // SECTOR_BYTES, FIRST_ADDRESS // LINE_BYTES, *lines_of_set(l2), 0, 0])
-    goes_first = np.zeros(len(group), np.bool_) if evict_first is None else evict_first
+    made = Asked(group, np.zeros(len(group), np.bool_) if evict_first is None else evict_first)
     for _ in range(2 if begins is True else 1):
         missed[:], in_flight[:], numbers[4:] = 0, False, 0
         state = L2State(tags, valid, dirty, np.full(shape, -1, np.int64), l2.partitions)
-        _replay(to_l2, group, near, goes_first, state, missed, in_flight, numbers)
+        _replay(to_l2, made, near, state, missed, in_flight, numbers)
     return L2Replay(missed, in_flight, int(numbers[4]), int(numbers[5]), state)
 
 

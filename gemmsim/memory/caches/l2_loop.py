@@ -9,17 +9,18 @@ from gemmsim.memory.requests.cache_operations import READ, WRITE
 
 # Bits of `L2State.valid`: the sectors that are there, and whether the line is replaced before others.
 ALL_SECTORS, EVICT_FIRST = np.uint8(15), np.uint8(16)
+BEHIND_ALL = 1 << 30
 
 
-def replay(to_l2, group, near, evict_first, l2, missed, in_flight, numbers):  # type: ignore[no-untyped-def]
+def replay(to_l2, asked, near, l2, missed, in_flight, numbers):  # type: ignore[no-untyped-def]
     """Replay all entries of `to_l2`: fill `missed` and `in_flight` (see `l2.L2Replay`). `l2` (`l2.L2State`) is left as
     it is after the last entry.
 
-    to_l2, group, near, evict_first
-             the arguments of `l2.replay_l2`
-    numbers  int64 [6] how many sectors DRAM reads at once (1, 2 or 4), the first line above local memory, at most how
-             many dirty lines a set holds, how many lines of it are for what is evicted first; then are counted the
-             dirty sectors that DRAM was given, and those of them of local memory
+    to_l2, near  the arguments of `l2.replay_l2`
+    asked        `l2.Asked`
+    numbers      int64 [6] how many sectors DRAM reads at once (1, 2 or 4), the first line above local memory, how many
+                 dirty lines a set holds at most, how many lines of it are for what is evicted first; then are counted
+                 the dirty sectors that DRAM was given, and those of them of local memory
     """
     start = to_l2.start
     sms = len(start) - 1
@@ -32,34 +33,26 @@ def replay(to_l2, group, near, evict_first, l2, missed, in_flight, numbers):  # 
             sm = (turn + after * step) % sms
             i = start[sm] + turn
             if i < start[sm + 1]:
-                _serve(l2, to_l2, i, near[sm], group, evict_first, missed, in_flight, numbers)
+                _serve(l2, to_l2, i, near[sm], asked, missed, in_flight, numbers)
 
 
-def _serve(l2, to_l2, i, near, group, evict_first, missed, in_flight, numbers):  # type: ignore[no-untyped-def]
+def _serve(l2, to_l2, i, near, asked, missed, in_flight, numbers):  # type: ignore[no-untyped-def]
     """Serve entry i of `to_l2`, from an SM near to partition `near`."""
     line, operation, request = to_l2.line[i], to_l2.operation[i], to_l2.request[i]
     sets = len(l2.tags) // l2.partitions  # of one partition
     home, row = home_of(line, l2.partitions), even_set_of(line, sets)
-    wanted, goes_first = to_l2.sectors[i], evict_first[request]
+    wanted, group, goes_first = to_l2.sectors[i], asked.group[request], asked.evict_first[request]
     copy, fetch_sectors = near * sets + row, numbers[0]
     if near != home and operation == READ:
         way = way_of(l2.tags, copy, line)
         if way >= 0:
             wanted &= ~l2.valid[copy, way]
             if wanted == 0:
-                if l2.fetched_by[copy, way] == group[request]:
+                fetcher = l2.fetched_by[copy, way]
+                if fetcher == group:
                     in_flight[request] = True
-                _use(
-                    l2,
-                    copy,
-                    way,
-                    0,
-                    goes_first,
-                    line,
-                    l2.valid[copy, way],
-                    l2.dirty[copy, way],
-                    l2.fetched_by[copy, way],
-                )
+                behind = BEHIND_ALL if goes_first else 0
+                _use(l2, copy, way, behind, line, l2.valid[copy, way], l2.dirty[copy, way], fetcher)
                 return
     copied = near != home and (operation == READ or (operation == WRITE and not goes_first))
     goes_first = goes_first and operation == READ
@@ -79,14 +72,16 @@ def _serve(l2, to_l2, i, near, group, evict_first, missed, in_flight, numbers): 
                     absent |= piece & ~present
             missed[request] += sectors_in(absent)
             present |= absent
-            fetcher = group[request]
-        elif fetcher == group[request]:
+            fetcher = group
+        elif fetcher == group:
             in_flight[request] = True
     if operation != READ:
         changed |= to_l2.sectors[i]
     # What the far half alone asks its home for is replaced sooner there (tests/records/h200_l2.json).
     behind = 1 if copied and l2.tags[row, 0] >= 0 and not l2.valid[row, 0] & EVICT_FIRST else 0
-    _use(l2, row, way, behind, goes_first, line, present | wanted, changed, fetcher)
+    if goes_first:
+        behind = BEHIND_ALL
+    _use(l2, row, way, behind, line, present | wanted, changed, fetcher)
     if changed:
         _clean(l2, row, numbers)
     if copied:
@@ -95,7 +90,8 @@ def _serve(l2, to_l2, i, near, group, evict_first, missed, in_flight, numbers): 
             present = l2.valid[copy, way]
         else:
             way = _way_for_new(l2, copy, goes_first, numbers)
-        _use(l2, copy, way, 0, goes_first, line, present | wanted, np.uint8(0), fetcher)
+        behind = BEHIND_ALL if goes_first else 0
+        _use(l2, copy, way, behind, line, present | wanted, np.uint8(0), fetcher)
 
 
 def _way_for_new(l2, row, goes_first, numbers):  # type: ignore[no-untyped-def]
@@ -118,12 +114,12 @@ def _ordinary(l2, row):  # type: ignore[no-untyped-def]
     return l2.tags.shape[1]
 
 
-def _use(l2, row, way, behind, goes_first, line, valid, dirty, fetched_by):  # type: ignore[no-untyped-def]
-    """Make a line the most recent of set `row` but for `behind` others, or the most recent of those that are
-    to be evicted first. It takes the place of what was at index `way`."""
+def _use(l2, row, way, behind, line, valid, dirty, fetched_by):  # type: ignore[no-untyped-def]
+    """Make a line the most recent of set `row` but for `behind` others, or, BEHIND_ALL, the most recent of those that
+    are to be evicted first. It takes the place of what was at index `way`."""
     valid &= ALL_SECTORS
     to = min(way, behind)
-    if goes_first:
+    if behind == BEHIND_ALL:
         to, valid = _ordinary(l2, row), valid | EVICT_FIRST
         if way < to:  # it was one of them
             to -= 1
