@@ -76,22 +76,18 @@ def cases(*kernels: str, fast: tuple[tuple[int, int], ...] = ()) -> list[Any]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("row", cases("stored<", "raised", fast=((24, 0), (36, 0), (48, 0))))
-def test_more_than_half_of_l2_is_not_dirty(row: list[Any]) -> None:
-    """Before, stores over and over of up to 40 MiB stayed in L2: DRAM wrote 0.4 of 39 MiB."""
-    read, written = dram_mib(row)
-    assert read == pytest.approx(row[4], abs=7.5)
-    assert written == pytest.approx(row[5], abs=8.5)
-
-
 @pytest.mark.parametrize(
     "row",
-    cases("copied<0,0>", "copied<0,1>", "added", "stored_behind", "read_behind<0>", fast=((16, 0), (24, 0), (32, 16))),
+    cases(
+        *("stored<", "raised", "copied<0,", "added", "stored_behind", "read_behind<0>"),
+        fast=((16, 0), (24, 0), (36, 0), (48, 0), (32, 16)),
+    ),
 )
-def test_what_is_stored_takes_room_in_both_partitions(row: list[Any]) -> None:
-    """Before, what is stored was in the partition alone that it belongs to: copies of 24 MiB read 4 of 21 MiB."""
+def test_what_dram_reads_and_writes(row: list[Any]) -> None:
+    """What is stored takes room in both partitions of L2, of which no more than half is dirty. Before, copies of 24 MiB
+    read 4 of 21 MiB, and stores of 40 MiB wrote 0.4 of 39."""
     read, written = dram_mib(row)
-    assert read == pytest.approx(row[4], abs=7.0)
+    assert read == pytest.approx(row[4], abs=7.5)
     assert written == pytest.approx(row[5], abs=9.0)
 
 
@@ -103,7 +99,7 @@ def test_what_is_read_to_be_evicted_first_is(row: list[Any]) -> None:
     """ld.cs, ld.L1::no_allocate and ld.lu do the same to L2. Before, they were loads like others: of up to 40 MiB
     DRAM read nothing again."""
     if sum(row[1:3]) <= 56:
-        assert behind_other_data(row) == pytest.approx(row[4], abs=3.0)
+        assert behind_other_data(row) == pytest.approx(row[4], abs=3.5)
 
 
 @pytest.mark.parametrize(
