@@ -130,6 +130,7 @@ def test_caches(  # type: ignore[no-untyped-def]
             fetch_lookups=fetch_lookups,
             spare_lines=room[0],
             lost_lines=room[1],
+            joined_lines=0,  # stores go to L2 one by one; together: tests/hand/memory/test_joined_stores.py
         ),
         l2=replace(
             gpu.l2,
