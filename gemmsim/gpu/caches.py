@@ -44,8 +44,8 @@ class L2:
     line_bytes: int
     sector_bytes: int
     ways: int
-    dirty_share: float  # of its lines, that may differ from DRAM; of more, the least recent are written there
-    evict_first_share: float  # of its lines, for data that it is told to replace first
+    dirty_share: float  # of the lines of a set, that may be dirty: of more, the least recent one is written to DRAM
+    evict_first_share: float  # of the lines of a set, for data that is to be replaced first, where others want room
     fetch_bytes: int  # aligned piece of memory that is read from DRAM for a sector that misses
     merged_requests: int  # so many requests of SMs of one GPC for the same sectors may become one; 1: none merge
     loads_in_step: float  # after so many loads at once SMs do not ask for them at the same time any more
@@ -53,7 +53,7 @@ class L2:
     read_bytes_per_s: float  # to all SMs together
     least_sectors: float  # a request for fewer sectors of a line takes of that rate what so many do
     write_share: float  # of that rate, at which L2's slices take what all SMs store and what comes from DRAM
-    slice_read_share: float  # of that rate, at which they read, if they do nothing else, what hits
+    slice_read_share: float  # of that rate, at which they would read what hits if they did nothing else
     partial_line_sectors: float  # a line that is written in part takes L2 as long as so many sectors more
     hit_latency_cycles: float  # from load to use, in the near partition
     far_latency_cycles: float  # from load to use, in the far partition

@@ -7,13 +7,16 @@ turn. The order of the SMs changes from turn to turn, so that no SM, and none of
 that finds what they share absent. A read fetches the sectors that are missing, in aligned pieces of the GPU's
 `L2.fetch_bytes`. A write allocates without fetching, because L2 keeps track of the bytes it was given, and counts as a
 hit (NVIDIA forum, topic 257458: a store is always a hit in L2). An atomic fetches and writes. A replaced line writes
-its dirty sectors back.
+its dirty sectors back, and so does the least recent dirty one of a set of which more are dirty than may be
+(`L2.dirty_share`). Lines that are read to be evicted first (`Access.evict_first`) are replaced before all others; in a
+full set they take the room of others up to `L2.evict_first_share` of it.
 
 Where L2 has two partitions, each has half of the lines and is near to half of the SMs. A read looks in the near one. If
 that lacks the line and is not its home, the read asks the home and keeps a copy, so what SMs of both halves read takes
 the room of two lines. An own microbenchmark on an H200 of 60 MiB read data over and over: what each SM read for itself
 stayed in L2 up to 40 to 44 MiB, and what all SMs read up to 28 to 30 MiB; above, all of it came from DRAM again. Writes
-and atomics go to the home. Which SMs are near to which half is not known: they are taken to alternate.
+and atomics go to the home; a write leaves a copy, too, but not one that is to be evicted first
+(tests/records/h200_l2_capacity.json). Which SMs are near to which half is not known: they are taken to alternate.
 
 Some requests merge on their way to L2: see `merging`.
 """

@@ -5,7 +5,8 @@ block. Blocks run in waves (all that are resident at once), and L2 is taken to b
 time. Within a wave a sector is fetched once. A sector that an earlier wave touched is still there if the distinct
 sectors touched since then fit in L2.
 
-Where L2 has two partitions, what SMs of both halves read is in it twice (see `l2`). This reduces the capacity.
+Where L2 has two partitions, what SMs of both halves read or write is in it twice (see `l2`). This reduces the capacity.
+As there, a part of it may be dirty, and what is to be evicted first has the room that nothing else takes.
 
 Sectors that are only ever touched together are treated as one. Where the work is still too much, every m-th sector of a
 block stands for m, and of fewer than m the first for all; the capacity shrinks as the number of sectors does. Blocks
@@ -85,7 +86,7 @@ class Known:
     Sectors lie at their place in `last`, or at their number among those that are visited.
 
     held        int64 [launches * waves + 1]: how many sectors each wave was the last to touch
-    held_first   the same of those that are evicted first, which `held` does not count
+    held_first  the same of those that are evicted first, which `held` does not count
     held_dirty  of all of them, how many are dirty
     last        int16 or int32 [sectors]: for each sector, four times the number of the wave that touched it last
                 (counted from 1), 2 more if it is evicted first, and 1 more if it is dirty

@@ -18,7 +18,7 @@ def visit_waves(lists, visits, launches, capacity, evict_first, known, read, tou
     launches       identical launches that follow one another; only the last one is counted
     capacity       int64 [3] sectors that L2 holds, how many of them may be dirty, and how many, at least, are for what
                    is evicted first
-    evict_first           bool [instructions] whether L2 is told to replace first what each reads
+    evict_first    bool [instructions] whether L2 is told to replace first what each reads
     read           int64 [instructions] sectors that DRAM reads for each instruction
     touched        int64 [instructions] sectors that each instruction is the first of a wave to touch, over all waves
     """
