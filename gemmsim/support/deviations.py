@@ -9,5 +9,6 @@ NOT_MODELLED = (
     "heat, and clocks that fall under load where the GPU file does not know the power of work",
     "how blocks of a wave get out of step (those that compete for an SM are taken to ask for shared tiles in turn)",
     "how fast blocks are dispatched, reads that queue before DRAM, and its slowest lines, but on Hopper",
+    "what policies in registers tell L2 to keep, and that DRAM is read for sectors that are written in part",
     "what fences empty L1 of, and blocks that wait for one another's results",
 )

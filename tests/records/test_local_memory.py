@@ -142,6 +142,13 @@ def test_times_beyond_l2(row: Row) -> None:
     assert low < error < high
 
 
+@pytest.mark.parametrize("words", [192, 224, 256])
+def test_stacks_of_about_half_of_l2_are_written_before_they_are_replaced(words: int) -> None:
+    """25 to 33 MiB that are stored eight times; L2 has 60. Before no more than half of a set was dirty, none was."""
+    row = row_of("write_4096", words, 132)
+    assert predicted(row)["dram__sectors_write.sum"] == pytest.approx(row.dram_written, rel=0.25)
+
+
 @pytest.mark.xfail(strict=True, reason="9 % fewer loads hit here since model 40, within 5 % up to 38 (deviation 52)")
 def test_spilled_registers_of_a_gemm() -> None:
     """blocktile_2d with 16 x 16 results a thread at 3072, four blocks of 128 KB of stacks on each SM.

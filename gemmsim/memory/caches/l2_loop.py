@@ -41,7 +41,9 @@ def _serve(l2, to_l2, i, near, asked, missed, in_flight, numbers):  # type: igno
     line, operation, request = to_l2.line[i], to_l2.operation[i], to_l2.request[i]
     sets = len(l2.tags) // l2.partitions  # of one partition
     home, row = home_of(line, l2.partitions), even_set_of(line, sets)
-    wanted, group, goes_first = to_l2.sectors[i], asked.group[request], asked.evict_first[request]
+    wanted, group, evict_first = to_l2.sectors[i], asked.group[request], asked.evict_first[request]
+    goes_first = evict_first and operation == READ
+    newest = BEHIND_ALL if goes_first else 0
     copy, fetch_sectors = near * sets + row, numbers[0]
     if near != home and operation == READ:
         way = way_of(l2.tags, copy, line)
@@ -51,11 +53,9 @@ def _serve(l2, to_l2, i, near, asked, missed, in_flight, numbers):  # type: igno
                 fetcher = l2.fetched_by[copy, way]
                 if fetcher == group:
                     in_flight[request] = True
-                behind = BEHIND_ALL if goes_first else 0
-                _use(l2, copy, way, behind, line, l2.valid[copy, way], l2.dirty[copy, way], fetcher)
+                _use(l2, copy, way, newest, line, l2.valid[copy, way], l2.dirty[copy, way], fetcher)
                 return
-    copied = near != home and (operation == READ or (operation == WRITE and not goes_first))
-    goes_first = goes_first and operation == READ
+    copied = near != home and (operation == READ or (operation == WRITE and not evict_first))
     row += home * sets
     way = way_of(l2.tags, row, line)
     present, changed, fetcher = np.uint8(0), np.uint8(0), np.int64(-1)
@@ -78,9 +78,9 @@ def _serve(l2, to_l2, i, near, asked, missed, in_flight, numbers):  # type: igno
     if operation != READ:
         changed |= to_l2.sectors[i]
     # What the far half alone asks its home for is replaced sooner there (tests/records/h200_l2.json).
-    behind = 1 if copied and l2.tags[row, 0] >= 0 and not l2.valid[row, 0] & EVICT_FIRST else 0
-    if goes_first:
-        behind = BEHIND_ALL
+    behind = newest
+    if not goes_first and copied and l2.tags[row, 0] >= 0 and not l2.valid[row, 0] & EVICT_FIRST:
+        behind = 1
     _use(l2, row, way, behind, line, present | wanted, changed, fetcher)
     if changed:
         _clean(l2, row, numbers)
@@ -90,8 +90,7 @@ def _serve(l2, to_l2, i, near, asked, missed, in_flight, numbers):  # type: igno
             present = l2.valid[copy, way]
         else:
             way = _way_for_new(l2, copy, goes_first, numbers)
-        behind = BEHIND_ALL if goes_first else 0
-        _use(l2, copy, way, behind, line, present | wanted, np.uint8(0), fetcher)
+        _use(l2, copy, way, newest, line, present | wanted, np.uint8(0), fetcher)
 
 
 def _way_for_new(l2, row, goes_first, numbers):  # type: ignore[no-untyped-def]
